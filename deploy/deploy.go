@@ -1,0 +1,104 @@
+package deploy
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Host runs commands on one node. Methods may be called from several
+// goroutines.
+type Host interface {
+	// Name is the node's name as the reservation gave it.
+	Name() string
+	// Run executes a command to its end and returns its standard output. An
+	// error tells the exit status and the end of standard error.
+	Run(ctx context.Context, c Command) ([]byte, error)
+	// Start starts a supervised process in a process group of its own and
+	// returns when it runs. It ends with Process.Stop, when ctx is done, or with
+	// esched, whatever happens to esched.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Put copies the files of src under dir on the node, replacing each file
+	// atomically. Files that are there with the same content are kept.
+	Put(ctx context.Context, src fs.FS, dir string) error
+	// Close ends what Start started on this host and lets go of the node.
+	Close() error
+}
+
+// Command is a program to run on a Host.
+type Command struct {
+	// Name is a short name for logs and messages: "dask-worker-1". Required.
+	Name string
+	// Argv is the program and its arguments, executed without a shell. Required.
+	Argv []string
+	// Env are variables added to the node's environment, "K=V". Optional.
+	Env []string
+	// Dir is the working directory. Optional.
+	Dir string
+	// Stdin is the process's standard input, Stdout its standard output; nil is
+	// /dev/null for Stdin and the log for Stdout. Optional.
+	Stdin  io.Reader
+	Stdout io.Writer
+	// Log is the path of a file on the machine esched runs on that gets the
+	// standard error (and standard output when Stdout is nil). Required for
+	// Start.
+	Log string
+}
+
+// Process is a supervised process on a Host.
+type Process interface {
+	// PID is the process id of the command on its node.
+	PID() int
+	// Done is closed when the process and its whole group have ended.
+	Done() <-chan struct{}
+	// Err tells how it ended, after Done: nil for exit status 0 or after Stop.
+	Err() error
+	// Stop asks the process group to end (SIGTERM), kills it after the grace
+	// time, and waits for its end.
+	Stop(grace time.Duration) error
+	// Signal sends a signal to the process, not its group ("KILL", "STOP").
+	Signal(name string) error
+	// CPU returns the CPU time (user and system) that the process used so far.
+	CPU() (time.Duration, error)
+}
+
+// Spec says what to start on the hosts of a reservation.
+type Spec struct {
+	// Python is the interpreter of the environment on the nodes. Required.
+	Python string
+	// PythonPath is a directory on the nodes with the workloads' modules.
+	// Required.
+	PythonPath string
+	// WorkersPerNode and Threads shape the workers; MemoryLimit, in bytes, is
+	// Dask's limit for each of them, 0 for Dask's own choice. Required.
+	WorkersPerNode int
+	Threads        int
+	MemoryLimit    int64
+	// Settings are Dask configuration values ("distributed.scheduler.worker-
+	// saturation": 12) set for scheduler, workers and clients. Optional.
+	Settings map[string]any
+	// Service is the command line of the external decision service, which gets
+	// the path of the socket to listen on as {socket}; empty for unmodified Dask.
+	Service []string
+	// Preload is the text of the module that connects Dask's scheduler to the
+	// service. Required with Service.
+	Preload []byte
+	// Dir is a directory for sockets and scratch files on each node; Logs one
+	// for the log files on this machine. Required.
+	Dir  string
+	Logs string
+	// Ready bounds the wait until every worker has registered. Required.
+	Ready time.Duration
+	// Observe, when set, is told of each step of the ladder: starting, process,
+	// registered, lost. It must not block. Optional.
+	Observe func(Step)
+}
+
+// Step is a rung that a process of a deployment reached, or the reason why it
+// did not.
+type Step struct {
+	Node    string // host, or "host/worker-name"
+	State   string // starting process registered lost
+	Message string
+}
