@@ -1,0 +1,12 @@
+// Package cmd is the command line of esched: one file per command, each with
+// a constructor, an options struct and a run function.
+//
+// A [Process] is everything a command may know of the process it runs in:
+// arguments, streams, environment, directory, clock, files, signals. It is
+// made in env.go, the only file of the package that touches package os, so a
+// test runs any command in memory and in parallel. [Main] executes a command
+// line, prints an error once (with its "Try:" line) and returns the exit code.
+//
+// The package decides nothing about experiments: it puts the other packages
+// together (catalog.go, site.go) and shows what they return.
+package cmd

@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/esched/esched/internal/hint"
+)
+
+// usageTemplate is cobra's with headings and order of our own: examples
+// before flags, because people copy them.
+const usageTemplate = `{{if .HasExample}}Examples:
+{{.Example}}
+
+{{end}}Usage:
+  {{if .Runnable}}{{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{range $group := .Groups}}
+
+{{.Title}}{{range $cmds}}{{if (and (eq .GroupID $group.ID) .IsAvailableCommand)}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+"{{.CommandPath}} COMMAND --help" tells more about a command.{{end}}
+`
+
+// exitMeaning has a line for every exit code.
+var exitMeaning = map[int]string{
+	hint.ExitOK:          "everything asked for was done",
+	hint.ExitError:       "an error that no other code describes",
+	hint.ExitUsage:       "the command line or a configuration file is wrong; nothing was started",
+	hint.ExitTrials:      "the run finished, some trials failed",
+	hint.ExitNoNodes:     "no nodes were granted in time",
+	hint.ExitThreshold:   "a threshold was exceeded",
+	hint.ExitInterrupted: "interrupted; the run can be resumed",
+}
+
+// withExits appends the EXIT STATUS block to a command's description.
+func withExits(long string, codes ...int) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(long))
+	b.WriteString("\n\nEXIT STATUS\n")
+	for _, c := range codes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c, exitMeaning[c])
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// nearest returns the candidate that a misspelt word most likely means, or
+// "" when none is near.
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", 3 // more than two slips is another word
+	for _, c := range candidates {
+		if strings.HasPrefix(c, word) && len(word) > 2 {
+			return c
+		}
+		if d := editDistance(word, c); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// editDistance is the number of letters to insert, delete or replace.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

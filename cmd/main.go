@@ -1,0 +1,163 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/esched/esched/internal/hint"
+)
+
+// globals are the options that every command has.
+type globals struct {
+	Process
+	NoInput bool
+	NoColor bool
+}
+
+// interactive tells whether a person sits in front of this command and wants
+// to be shown a full-screen dashboard.
+func (g *globals) interactive() bool {
+	return g.StdinTerminal && g.StdoutTerminal && !g.NoInput && g.env("TERM") != "dumb"
+}
+
+// colored tells whether standard output may carry colours (no-color.org).
+func (g *globals) colored() bool {
+	return g.StdoutTerminal && !g.NoColor && g.env("NO_COLOR") == "" && g.env("TERM") != "dumb"
+}
+
+// quiet is an exit code for a reason that was shown already.
+type quiet struct{ reason string }
+
+func (q quiet) Error() string { return q.reason }
+
+// exitQuietly returns an error that sets the exit code and prints nothing.
+func exitQuietly(code int, reason string) error {
+	return hint.WithExit(quiet{reason}, code)
+}
+
+// usageError is a mistake on the command line.
+func usageError(mend, format string, args ...any) error {
+	return hint.WithExit(hint.With(fmt.Errorf(format, args...), mend), hint.ExitUsage)
+}
+
+// Main executes the command line of p and returns the exit code. It prints an
+// error once, to standard error.
+func Main(p Process) int {
+	root := newRoot(&globals{Process: p})
+	root.SetArgs(p.Args)
+	err := root.ExecuteContext(context.Background())
+	if err != nil {
+		printError(p, err)
+	}
+	return hint.Exit(err)
+}
+
+func printError(p Process, err error) {
+	if _, ok := errors.AsType[quiet](err); ok {
+		return
+	}
+	fmt.Fprintf(p.Stderr, "esched: %s\n", strings.TrimRight(err.Error(), "\n"))
+	if mend := hint.Of(err); mend != "" {
+		fmt.Fprintf(p.Stderr, "Try: %s\n", mend)
+	}
+}
+
+// The groups of commands, in the order in which --help shows them.
+const (
+	groupRun   = "run"
+	groupSetup = "setup"
+	groupServe = "serve"
+)
+
+func newRoot(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "esched",
+		Short: "run scheduling experiments on Dask clusters",
+		Long: `esched runs workloads on Dask under different schedulers and policies, and
+reports what each of them costs and gains.
+
+Write experiments.toml (esched init), look at the plan (esched plan), run it
+(esched run), open the report.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return c.Help()
+		},
+	}
+	root.SetIn(g.Stdin)
+	root.SetOut(g.Stdout)
+	root.SetErr(g.Stderr)
+	root.PersistentFlags().BoolVar(&g.NoInput, "no-input", false, "never ask, never read the keyboard")
+	root.PersistentFlags().BoolVar(&g.NoColor, "no-color", false, "no colours (as does NO_COLOR)")
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Experiments:"},
+		&cobra.Group{ID: groupSetup, Title: "Setting up and mending:"},
+		&cobra.Group{ID: groupServe, Title: "Parts on their own:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupSetup, newVersion(g))
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(unknownFlag)
+	root.SetUsageTemplate(usageTemplate)
+	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	mend := "esched --help"
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		mend = "esched " + near[0]
+	}
+	return usageError(mend, "unknown command %q", name)
+}
+
+// unknownFlag turns pflag's messages into ours, with the nearest flag.
+func unknownFlag(c *cobra.Command, err error) error {
+	mend := c.CommandPath() + " --help"
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && len(missing.GetSpecifiedName()) > 1 {
+		if near := nearest(missing.GetSpecifiedName(), flagNames(c)); near != "" {
+			mend = c.CommandPath() + " --" + near
+		}
+	}
+	return usageError(mend, "%w", err)
+}
+
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+// atMost and exactly check the number of arguments of a command.
+func atMost(n int) cobra.PositionalArgs { return between(0, n) }
+
+func between(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usageError(c.CommandPath()+" --help", "%s: %d argument(s) given, at least %d needed (%s)",
+				c.CommandPath(), len(args), least, c.Use)
+		case len(args) > most:
+			return usageError(c.CommandPath()+" --help", "%s: unexpected argument %q", c.CommandPath(), args[most])
+		}
+		return nil
+	}
+}
