@@ -185,8 +185,9 @@ func (b *blockRun) execute(ctx context.Context, t record.Trial) (r record.Record
 		err error
 	}
 	answers := make(chan answer, 1)
+	deployment := b.deployment // a deaf one may be replaced before it answers
 	go func() {
-		r, err := b.deployment.Run(limited, t)
+		r, err := deployment.Run(limited, t)
 		answers <- answer{r, err}
 	}()
 	select {
@@ -207,7 +208,7 @@ func (b *blockRun) execute(ctx context.Context, t record.Trial) (r record.Record
 	if err != nil && errors.Is(context.Cause(limited), errTimeLimit) {
 		return r, fmt.Errorf("%w of %s exceeded", errTimeLimit, limit), true
 	}
-	if changed := b.deployment.Check(); changed != nil {
+	if changed := deployment.Check(); changed != nil {
 		if err == nil {
 			err = fmt.Errorf("deployment changed during the trial: %w", changed)
 		} else {
