@@ -14,7 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
+	"github.com/esched/esched/deploy"
+	"github.com/esched/esched/internal/term"
 )
 
 // Process is what a command may know of the process it runs in. [Current]
@@ -45,6 +46,8 @@ type Process struct {
 	// Signals delivers the requests to stop (SIGINT, SIGTERM, SIGHUP) by name
 	// until the returned function is called.
 	Signals func() (<-chan string, func())
+	// Guard turns this process into the guard of another; see package deploy.
+	Guard func(args []string) int
 }
 
 // Current returns the process that this program runs in.
@@ -52,13 +55,12 @@ func Current() Process {
 	dir, _ := os.Getwd()             // a deleted directory shows when a file in it is opened
 	home, _ := os.UserHomeDir()      // "" is documented
 	executable, _ := os.Executable() // only needed where processes are started, checked there
-	terminal := func(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 	return Process{
 		Args:  os.Args[1:],
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		StdinTerminal:  terminal(os.Stdin),
-		StdoutTerminal: terminal(os.Stdout),
-		StderrTerminal: terminal(os.Stderr),
+		StdinTerminal:  term.IsTerminal(os.Stdin),
+		StdoutTerminal: term.IsTerminal(os.Stdout),
+		StderrTerminal: term.IsTerminal(os.Stderr),
 		LookupEnv:      os.LookupEnv,
 		Environ:        os.Environ,
 		Dir:            dir, Home: home, Temp: os.TempDir(),
@@ -67,6 +69,9 @@ func Current() Process {
 		Now:      time.Now,
 		LookPath: exec.LookPath,
 		Signals:  stopSignals,
+		Guard: func(args []string) int {
+			return deploy.GuardMain(args, os.Stdin, os.Stdout, os.Stderr)
+		},
 	}
 }
 
@@ -208,18 +213,21 @@ func (p Process) output(ctx context.Context, dir, program string, args ...string
 	return string(out), err
 }
 
-// cacheDir holds what can be made again (Python environments), stateDir what
-// cannot (the ledger of reservations): the XDG directories.
+// cacheDir is the user's directory for what can be made again, such as Python
+// environments; stateDir is esched's for what cannot, such as the ledger of
+// reservations.
 func (p Process) cacheDir() string { return p.xdg("XDG_CACHE_HOME", ".cache") }
 
-func (p Process) stateDir() string { return p.xdg("XDG_STATE_HOME", ".local/state") }
+func (p Process) stateDir() string {
+	return filepath.Join(p.xdg("XDG_STATE_HOME", ".local/state"), "esched")
+}
 
 func (p Process) xdg(variable, fallback string) string {
 	if dir := p.env(variable); filepath.IsAbs(dir) { // the XDG rules tell to ignore relative paths
-		return filepath.Join(dir, "esched")
+		return dir
 	}
 	if p.Home != "" {
-		return filepath.Join(p.Home, fallback, "esched")
+		return filepath.Join(p.Home, fallback)
 	}
 	return filepath.Join(p.Temp, "esched-"+strconv.Itoa(p.UID))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/esched/esched/internal/hint"
+	"github.com/esched/esched/internal/term"
 )
 
 // globals are the options that every command has.
@@ -19,15 +20,15 @@ type globals struct {
 	NoColor bool
 }
 
-// interactive tells whether a person sits in front of this command and wants
-// to be shown a full-screen dashboard.
+// interactive tells whether a person sits in front of this command and can be
+// shown a full-screen dashboard.
 func (g *globals) interactive() bool {
-	return g.StdinTerminal && g.StdoutTerminal && !g.NoInput && g.env("TERM") != "dumb"
+	return g.StdinTerminal && g.StdoutTerminal && !g.NoInput && !term.Dumb(g.LookupEnv)
 }
 
-// colored tells whether standard output may carry colours (no-color.org).
+// colored tells whether standard output may carry colours.
 func (g *globals) colored() bool {
-	return g.StdoutTerminal && !g.NoColor && g.env("NO_COLOR") == "" && g.env("TERM") != "dumb"
+	return g.StdoutTerminal && !g.NoColor && term.Color(g.LookupEnv)
 }
 
 // quiet is an exit code for a reason that was shown already.
@@ -71,7 +72,7 @@ func printError(p Process, err error) {
 const (
 	groupRun   = "run"
 	groupSetup = "setup"
-	groupServe = "serve"
+	groupParts = "parts"
 )
 
 func newRoot(g *globals) *cobra.Command {
@@ -101,7 +102,7 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Experiments:"},
 		&cobra.Group{ID: groupSetup, Title: "Setting up and mending:"},
-		&cobra.Group{ID: groupServe, Title: "Parts on their own:"},
+		&cobra.Group{ID: groupParts, Title: "Parts on their own:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -109,7 +110,9 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 			root.AddCommand(c)
 		}
 	}
-	add(groupSetup, newVersion(g))
+	add(groupSetup, newEnv(g), newVersion(g))
+	add(groupParts, newPolicies(g))
+	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(unknownFlag)
@@ -119,8 +122,14 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 
 func unknownCommand(root *cobra.Command, name string) error {
 	mend := "esched --help"
-	if near := root.SuggestionsFor(name); len(near) > 0 {
-		mend = "esched " + near[0]
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	if near := nearest(name, names); near != "" {
+		mend = "esched " + near
 	}
 	return usageError(mend, "unknown command %q", name)
 }
