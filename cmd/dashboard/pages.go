@@ -1,0 +1,78 @@
+package dashboard
+
+import "fmt"
+
+// eventsPage fills the screen with everything that happened: the problems in
+// full, then all events. It follows the newest until the user scrolls back.
+func (s *screen) eventsPage() []string {
+	const indent = "             "
+	var all []string
+	add := func(head, sign string, r role, text string) {
+		for i, part := range wrapped(text, s.width-len(indent)) {
+			if i == 0 {
+				all = append(all, s.palette.paint(faint, " "+head+"  ")+s.palette.paint(r, sign)+" "+part)
+				continue
+			}
+			all = append(all, indent+part)
+		}
+	}
+	for _, l := range s.log {
+		add(s.hour(l.at), l.level.sign(), l.level.role(), l.words())
+	}
+	if len(all) == 0 {
+		all = []string{s.palette.paint(faint, " no events yet")}
+	}
+	room := s.height - 3
+	s.back = min(s.back, max(0, len(all)-room))
+	end := len(all) - s.back
+	start := max(0, end-room)
+	note := fmt.Sprintf("%d–%d of %d", start+1, end, len(all))
+	lines := []string{s.rule("events", note, s.width)}
+	lines = append(lines, all[start:end]...)
+	for len(lines) < s.height-2 {
+		lines = append(lines, "")
+	}
+	logs := ""
+	if s.run != "" {
+		logs = " logs of all processes: " + s.run + "/logs"
+	}
+	return append(lines, s.palette.paint(faint, cut(logs, s.width)),
+		s.palette.paint(faint, " ↑↓ pgup pgdown scroll · end newest · esc back"))
+}
+
+// helpPage explains the keys and the signs.
+func (s *screen) helpPage() []string {
+	p := s.palette
+	lines := []string{s.rule("keys", "", s.width)}
+	key := func(k, does string) {
+		lines = append(lines, "  "+p.paint(strong, padRight(k, 14))+does)
+	}
+	if s.control.watching() {
+		key("q  ctrl+c", "leave this view; the run goes on")
+	} else {
+		key("q", "stop after the trial that runs; the run can be resumed")
+		key("Q  ctrl+c", "cancel now: end processes, give nodes back, keep all records")
+		key("  again", "do not wait for that; esched clean gives back what is left")
+	}
+	key("/", "show only results that contain a text; esc shows all")
+	key("l", "all events, in full")
+	key("↑↓ pgup pgdown", "scroll the results or the events")
+	key("esc", "back")
+	lines = append(lines, "", s.rule("signs", "", s.width))
+	sign := func(r role, sign, means string) {
+		lines = append(lines, "  "+p.paint(r, padRight(sign, 14))+means)
+	}
+	sign(better, "▼ 0.64", "faster than dask: median ratio below 1, intervals apart")
+	sign(worse, "▲ 1.20", "slower than dask, intervals apart")
+	sign(plain, "≈ 1.03", "no clear difference so far")
+	sign(faint, " ──●── │", "the ratio and its interval; │ is parity, the edges 1/4 and 4")
+	sign(plain, "[ ]  ( )", "95 % confidence interval of the median; range of fewer than 6")
+	sign(better, "● ✓", "worker registered; trial ok")
+	sign(caution, "○ ◐ !", "starting; process runs, not registered yet; warning")
+	sign(worse, "✗", "failed or lost")
+	for len(lines) < s.height-1 {
+		lines = append(lines, "")
+	}
+	lines = lines[:min(len(lines), s.height-1)]
+	return append(lines, p.paint(faint, " esc back"))
+}

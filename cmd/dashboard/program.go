@@ -1,0 +1,77 @@
+package dashboard
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// refresh is the time between two drawings; keys and a new size of the
+// terminal are answered at once.
+const refresh = 250 * time.Millisecond
+
+type tick struct{}
+
+// program adapts a screen to bubbletea: the only file that knows how tea
+// delivers keys, sizes and time.
+type program struct {
+	feed   *feed
+	screen *screen
+	view   string
+	crash  error // of the dashboard itself
+	left   bool  // the user closed it
+}
+
+func (p *program) Init() tea.Cmd { return wait }
+
+func wait() tea.Msg {
+	time.Sleep(refresh)
+	return tick{}
+}
+
+func (p *program) View() string { return p.view }
+
+// Update draws too, so that a mistake in drawing is caught here: the run and
+// its terminal must survive the dashboard.
+func (p *program) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.crash = fmt.Errorf("dashboard: %v\n%s", r, debug.Stack())
+			next, cmd = p, tea.Quit
+		}
+	}()
+	over := p.feed.over() // before drawing, so that the last event is drawn
+	ask := p.react(msg)
+	if ask != nil {
+		// Not under the lock: the runner may hold a lock that this waits for
+		// while it hands an event to the feed.
+		ask()
+	}
+	if over || p.left {
+		return p, tea.Quit
+	}
+	if _, ok := msg.(tick); ok {
+		return p, wait
+	}
+	return p, nil
+}
+
+// react applies a message to the screen and draws it. It returns what is to
+// be asked of the runner, if anything.
+func (p *program) react(msg tea.Msg) (ask func()) {
+	p.feed.mu.Lock()
+	defer p.feed.mu.Unlock()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		p.screen.width, p.screen.height = msg.Width, msg.Height
+	case tea.KeyMsg:
+		if msg.Paste { // what was meant for another window stops no run
+			return nil
+		}
+		ask, p.left = p.screen.press(msg.String())
+	}
+	p.view = p.screen.render(p.screen.opts.Now())
+	return ask
+}
