@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"net"
 	"time"
 )
 
@@ -24,6 +25,19 @@ type Host interface {
 	Put(ctx context.Context, src fs.FS, dir string) error
 	// Close ends what Start started on this host and lets go of the node.
 	Close() error
+}
+
+// Addresser is a Host that is reached by other nodes under another address
+// than its name.
+type Addresser interface {
+	// Addr is an IP address or a host name, without a port.
+	Addr() string
+}
+
+// Dialer is a Host that can connect to ports that are open only on itself. A
+// Host that is not is expected to be reachable over the network.
+type Dialer interface {
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Command is a program to run on a Host.

@@ -1,0 +1,420 @@
+package deploy
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweep is how often a guard that is ending its group looks for processes that
+// are still there; SIGCHLD tells most of it sooner.
+const sweep = 20 * time.Millisecond
+
+// leftoverGrace is what processes get that a command left behind when it
+// ended by itself.
+const leftoverGrace = time.Second
+
+// guard supervises one command. Everything but the two copying goroutines
+// happens in one goroutine, locked to its thread: the command's parent death
+// signal is bound to the thread that started it, and a guard that alone scans,
+// kills and reaps its children can never hit a process id that was reused.
+type guard struct {
+	launch  launch
+	out     *frameWriter
+	pid     int
+	input   *os.File // the command's standard input; nil for /dev/null
+	record  string
+	copied  chan struct{} // closed when the command's output has been forwarded
+	ending  bool
+	killing bool
+	kill    *time.Timer
+	killAt  time.Time
+	result  *exited
+}
+
+// request is what the parent asked for; gone means it closed the stream.
+type request struct {
+	kind    byte
+	payload []byte
+	gone    bool
+}
+
+// GuardMain runs the guard of one process and returns the exit status of the
+// guard itself: 0 when the command was supervised to its end, however that
+// was. It is the body of the hidden command "esched guard NAME", where NAME
+// only serves people who read a process list.
+//
+// The guard makes itself the reaper of all descendants of the command, starts
+// it in a session of its own, and ends all of them (SIGTERM, grace, SIGKILL)
+// when its input ends: that is what happens when esched dies in any way or the
+// connection breaks. When the guard itself is killed, the kernel kills the
+// command.
+func GuardMain(_ []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// Caught, not ignored: an ignored signal would stay ignored in the command.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGINT, unix.SIGHUP, unix.SIGPIPE, unix.SIGTERM, unix.SIGCHLD)
+	defer signal.Stop(signals)
+
+	g := &guard{out: &frameWriter{w: stdout}, copied: make(chan struct{})}
+	if err := g.open(stdin, stdout, stderr); err != nil {
+		_ = g.out.write(frameRefused, []byte(err.Error()))
+		return 1
+	}
+	requests := make(chan request)
+	go g.listen(stdin, requests)
+	g.supervise(requests, signals)
+
+	// Every process that could hold the output open has ended.
+	select {
+	case <-g.copied:
+	case <-time.After(time.Second):
+	}
+	g.forget()
+	_ = g.out.writeJSON(frameExited, g.result)
+	return 0
+}
+
+// open reads what to launch and starts it.
+func (g *guard) open(stdin io.Reader, stdout io.Writer, stderr *os.File) error {
+	if _, err := io.WriteString(stdout, guardMagic); err != nil {
+		return err
+	}
+	kind, payload, err := readFrame(stdin)
+	if err != nil || kind != frameLaunch {
+		return fmt.Errorf("guard: first frame is not a launch (kind %q, %v)", kind, err)
+	}
+	if err := json.Unmarshal(payload, &g.launch); err != nil {
+		return fmt.Errorf("guard: launch: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("guard: child subreaper: %w", err)
+	}
+	if err := g.start(stderr); err != nil {
+		g.forget()
+		return err
+	}
+	return g.out.writeJSON(frameStarted, started{PID: g.pid, Record: g.record})
+}
+
+func (g *guard) start(stderr *os.File) error {
+	l := &g.launch
+	if len(l.Argv) == 0 {
+		return errors.New("empty command")
+	}
+	mark := markVariable + "=" + rand.Text()
+	node, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	rec := ProcessRecord{Name: l.Name, Node: node, Host: l.Host, Argv: l.Argv, Boot: bootID(), Mark: mark, Guard: os.Getpid()}
+	if self, err := readStat(os.Getpid()); err == nil {
+		rec.GuardStart = self.start
+	}
+	// On disk before the command runs: from here on "esched clean" finds it.
+	if l.Record != "" {
+		path, err := rec.save(l.Record, "")
+		if err != nil {
+			return err
+		}
+		g.record = path
+	}
+	env := append(append(os.Environ(), l.Env...), mark)
+	cmd := exec.Command(l.Argv[0], l.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stderr = env, l.Dir, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	inner, outer, err := g.streams(cmd, stderr)
+	if err != nil {
+		return err
+	}
+	err = cmd.Start()
+	for _, f := range inner {
+		f.Close()
+	}
+	if err != nil {
+		for _, f := range outer {
+			f.Close()
+		}
+		return err
+	}
+	g.pid = cmd.Process.Pid
+	// The guard reaps by itself; without this a finalizer could act on the pid.
+	_ = cmd.Process.Release()
+	if g.record != "" {
+		rec.PID = g.pid
+		if s, err := readStat(g.pid); err == nil {
+			rec.Start = s.start
+		}
+		if _, err := rec.save(l.Record, g.record); err != nil {
+			_ = unix.Kill(-g.pid, unix.SIGKILL)
+			return err
+		}
+	}
+	return nil
+}
+
+// streams connects the command's standard input and output. It returns the
+// ends that belong to the command and those of the guard.
+func (g *guard) streams(cmd *exec.Cmd, stderr *os.File) (inner, outer []*os.File, err error) {
+	if g.launch.Input {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, nil, err
+		}
+		cmd.Stdin, g.input = r, w
+		inner, outer = append(inner, r), append(outer, w)
+	}
+	if g.launch.Merge {
+		cmd.Stdout = stderr
+		close(g.copied)
+		return inner, outer, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return inner, outer, err
+	}
+	cmd.Stdout = w
+	inner, outer = append(inner, w), append(outer, r)
+	go g.forward(r)
+	return inner, outer, nil
+}
+
+// forward copies the command's output into frames. When nobody takes them any
+// more it goes on reading, so that the command is not stopped by a full pipe
+// while it is being ended.
+func (g *guard) forward(r *os.File) {
+	defer close(g.copied)
+	defer r.Close()
+	buf := make([]byte, chunk)
+	lost := false
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && !lost {
+			lost = g.out.write(frameOutput, buf[:n]) != nil
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// listen turns the parent's frames into requests. Input goes to the command
+// through a goroutine of its own; the window keeps its queue short.
+func (g *guard) listen(stdin io.Reader, requests chan<- request) {
+	input := make(chan []byte, window+1)
+	go g.feed(input)
+	for {
+		kind, payload, err := readFrame(stdin)
+		switch {
+		case err != nil:
+			requests <- request{gone: true}
+			return
+		case kind == frameInput && len(input) < cap(input):
+			input <- payload
+		case kind == frameInputEnd && input != nil:
+			close(input)
+			input = nil
+		default:
+			requests <- request{kind: kind, payload: payload}
+		}
+	}
+}
+
+func (g *guard) feed(input <-chan []byte) {
+	if g.input == nil {
+		return
+	}
+	defer g.input.Close()
+	for data := range input {
+		// A command that closed its input loses what is written to it, like in
+		// a pipe; the parent is told all the same so that it goes on.
+		_, _ = g.input.Write(data)
+		_ = g.out.write(frameTaken, nil)
+	}
+}
+
+// supervise returns when the command and all its descendants have ended.
+func (g *guard) supervise(requests <-chan request, signals <-chan os.Signal) {
+	g.kill = time.NewTimer(0)
+	g.kill.Stop()
+	defer g.kill.Stop()
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for {
+		// Looking through the process list is worth it only when something may
+		// have ended; answering the parent must stay cheap.
+		select {
+		case r := <-requests:
+			g.serve(r)
+			continue
+		case s := <-signals:
+			switch s {
+			case unix.SIGTERM:
+				g.end(g.launch.Grace)
+				continue
+			case unix.SIGCHLD:
+			default:
+				continue
+			}
+		case <-g.kill.C:
+			g.killing = true
+			ticker.Reset(sweep)
+		case <-ticker.C:
+		}
+		if g.reap() {
+			return
+		}
+	}
+}
+
+func (g *guard) serve(r request) {
+	switch {
+	case r.gone:
+		g.end(g.launch.Grace)
+	case r.kind == frameStop:
+		ms, _ := strconv.Atoi(string(r.payload))
+		g.end(time.Duration(ms) * time.Millisecond)
+	case r.kind == frameSignal:
+		// The command stays unreaped until all is over, so the id is its own.
+		if n := unix.SignalNum("SIG" + string(r.payload)); n != 0 {
+			_ = unix.Kill(g.pid, n)
+		}
+	case r.kind == frameAsk:
+		cpu, _ := g.cpu()
+		_ = g.out.writeJSON(frameCPU, cpu)
+	}
+}
+
+func (g *guard) cpu() (time.Duration, error) {
+	if g.result != nil {
+		return g.result.CPU, nil
+	}
+	return cpuTime(g.pid)
+}
+
+// end asks every descendant to end and sets the time at which they are killed.
+// Called again, it can only bring that time forward.
+func (g *guard) end(grace time.Duration) {
+	at := time.Now().Add(grace)
+	if g.ending && !at.Before(g.killAt) {
+		return
+	}
+	g.killAt = at
+	g.kill.Reset(grace)
+	if g.ending {
+		return
+	}
+	g.ending = true
+	g.signalAll(unix.SIGTERM)
+	// A stopped process takes SIGTERM only when it continues.
+	g.signalAll(unix.SIGCONT)
+}
+
+// signalAll reaches the command's group and what left the group and was
+// adopted by the guard since.
+func (g *guard) signalAll(s unix.Signal) {
+	_ = unix.Kill(-g.pid, s)
+	for _, c := range children(os.Getpid()) {
+		if c.pid != g.pid && !c.dead() {
+			_ = unix.Kill(c.pid, s)
+		}
+	}
+}
+
+// reap takes leave of ended children and tells whether none is left. The
+// command itself is reaped last: as long as it is not, its process id (and so
+// the id of its group) cannot be given to a stranger.
+func (g *guard) reap() bool {
+	if g.killing {
+		g.signalAll(unix.SIGKILL)
+	}
+	// The command first: what it leaves behind is adopted when it ends, and
+	// must be seen by the look at the adopted that follows.
+	ended := g.commandEnded()
+	alone := g.reapAdopted()
+	if !ended {
+		return false
+	}
+	if !alone {
+		g.end(min(g.launch.Grace, leftoverGrace))
+		return false
+	}
+	var status unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(g.pid, &status, 0, nil); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	g.result.Code = status.ExitStatus()
+	if status.Signaled() {
+		g.result.Signal = unix.SignalName(status.Signal())
+	}
+	return true
+}
+
+// commandEnded tells, without reaping it, whether the command has ended, and
+// notes the CPU time that it used while that can still be read.
+func (g *guard) commandEnded() bool {
+	if g.result != nil {
+		return true
+	}
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, g.pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	if err != nil || info.Signo == 0 {
+		return false
+	}
+	used, _ := cpuTime(g.pid)
+	g.result = &exited{CPU: used}
+	return true
+}
+
+// reapAdopted reaps ended children but the command and tells whether there are
+// no others.
+func (g *guard) reapAdopted() bool {
+	none := true
+	for _, c := range children(os.Getpid()) {
+		if c.pid == g.pid {
+			continue
+		}
+		none = false
+		if c.dead() {
+			_, _ = unix.Wait4(c.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+	// A reaped child may have left children of its own: "none" needs a look
+	// that saw nobody.
+	return none
+}
+
+// forget removes the process record: nothing is left that it could lead to.
+func (g *guard) forget() {
+	if g.record != "" {
+		_ = os.Remove(g.record)
+	}
+}
+
+func children(parent int) []procStat {
+	all, err := processes()
+	if err != nil {
+		return nil
+	}
+	own := all[:0]
+	for _, s := range all {
+		if s.parent == parent {
+			own = append(own, s)
+		}
+	}
+	return own
+}
