@@ -111,7 +111,7 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 		}
 	}
 	add(groupSetup, newEnv(g), newVersion(g))
-	add(groupParts, newPolicies(g))
+	add(groupParts, newPolicies(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
 	root.CompletionOptions.HiddenDefaultCmd = true
