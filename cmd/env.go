@@ -232,9 +232,12 @@ func (p Process) xdg(variable, fallback string) string {
 	return filepath.Join(p.Temp, "esched-"+strconv.Itoa(p.UID))
 }
 
-// maxSocketDir is the longest directory in which a Unix socket can be bound:
-// Linux allows 107 bytes for the whole path, and names in it need up to 40.
-const maxSocketDir = 107 - 40
+// maxSocketPath is the longest path of a Unix socket on Linux; maxSocketDir
+// leaves room for names in a directory.
+const (
+	maxSocketPath = 107
+	maxSocketDir  = maxSocketPath - 40
+)
 
 // privateDir makes a new directory of mode 0700 with a short name for
 // sockets and scratch files: under XDG_RUNTIME_DIR when that is usable, else
@@ -257,4 +260,24 @@ func (p Process) privateDir(name string) (string, error) {
 		first = fmt.Errorf("%s: path too long for sockets (limit %d bytes)", p.Temp, maxSocketDir)
 	}
 	return "", first
+}
+
+// bindable makes and removes a socket to find out whether that works.
+func (p Process) bindable(ctx context.Context, path string) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	return l.Close() // removes it
+}
+
+// lockable takes a lock on a file in dir to find out whether that works.
+func (p Process) lockable(dir string) error {
+	f, err := os.CreateTemp(p.path(dir), ".esched-lock-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close() // gives the lock back
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
