@@ -1,0 +1,178 @@
+package runners
+
+import (
+	"time"
+)
+
+// Experiment is what one experiment file declares, checked and complete:
+// defaults are filled in and every name in it exists. Only [Load] makes one;
+// it is read-only afterwards.
+type Experiment struct {
+	// Path is where the file was, Source its text.
+	Path   string
+	Source []byte
+
+	Name        string
+	Repetitions int
+	// Seed orders the plan and seeds the policies.
+	Seed int64
+	// ClaimTime is for how long nodes are reserved, PollInterval the time
+	// between questions to the queue, Timeout the limit of one attempt of a
+	// trial.
+	ClaimTime    time.Duration
+	PollInterval time.Duration
+	Timeout      time.Duration
+	// Retries is how many further attempts a failed trial gets, Warmup how many
+	// warm-up trials each workload gets at the start of a block.
+	Retries int
+	Warmup  int
+
+	Cluster Cluster
+	// Clusters are all clusters of the file and the built-in "local", by name;
+	// a command line may choose another one than Cluster.
+	Clusters    map[string]Cluster
+	Environment string
+	// Schedulers are those the grid runs; each is "dask", "sidekick" or one that
+	// the file describes.
+	Schedulers     []SchedulerSpec
+	Policies       []string
+	Nodes          []int
+	WorkersPerNode []int
+	Threads        int
+	Workloads      []Workload
+
+	excludes []exclusion
+	extra    []cell // of [[trial]] tables
+	cells    []cell // what remains to run, each once
+}
+
+// Cluster is where an experiment runs: a kind of queue with its options.
+type Cluster struct {
+	Name    string         `json:"name"`
+	Kind    string         `json:"kind"`
+	Options map[string]any `json:"options,omitempty"`
+}
+
+// Workload is one [[workload]] table: a program and the grid of its
+// parameters.
+type Workload struct {
+	Name string
+	// Grid holds the values of each parameter; every parameter of the workload
+	// that has a value is in it.
+	Grid map[string][]any
+
+	entry WorkloadEntry
+	path  string // of its table in the file
+}
+
+// exclusion is one [[exclude]] table.
+type exclusion struct {
+	conditions []condition
+	path       string
+}
+
+// Catalog tells what exists beyond the experiment file: the names that it may
+// use and what they accept. It is plain data, so that this package needs to
+// import none of it. Functions must be pure and safe for concurrent use.
+type Catalog struct {
+	Workloads []WorkloadEntry
+	// Policies are the built-in ones. CheckPolicy says what is wrong with any
+	// other name (a policy of the user's own, in a file); nil allows none.
+	Policies    []string
+	CheckPolicy func(name string) error
+	// Kinds are the kinds of schedulers; each is also a scheduler of that name.
+	Kinds []KindEntry
+	// Environments are the built-in ones. CheckEnvironment says what is wrong
+	// with a name that holds a slash: the path of a user's own environment; nil
+	// allows none.
+	Environments     []string
+	CheckEnvironment func(path string) error
+	// Clusters are the kinds of clusters. Kind "local" must be there.
+	Clusters []ClusterEntry
+}
+
+// WorkloadEntry describes a workload. All functions but Size are optional.
+// They receive parameters complete with defaults: int64, float64 or string by
+// the parameter's type.
+type WorkloadEntry struct {
+	Name   string
+	Params []Parameter
+	// Check says what is wrong with a combination of parameters whose values
+	// are each in bounds.
+	Check func(params map[string]any) error
+	// Size labels the parameters for people: "2,000 chunks".
+	Size func(params map[string]any) string
+	// Warmup returns the parameters of the small trial that warms a deployment
+	// up for one with the given parameters; without it they are the same.
+	Warmup func(params map[string]any) map[string]any
+	// Seconds guesses the duration of a trial on so many workers.
+	Seconds func(params map[string]any, workers int) float64
+}
+
+// KindEntry describes a kind of scheduler.
+type KindEntry struct {
+	Name string
+	// Policies tells whether schedulers of this kind decide by a policy.
+	Policies bool
+	Options  []Parameter
+}
+
+// ClusterEntry describes a kind of cluster.
+type ClusterEntry struct {
+	Name    string
+	Options []Parameter
+	// MaxNodes bounds the number of nodes when the kind has a limit; 0: none.
+	MaxNodes int
+}
+
+// Type is the type of a parameter's value.
+type Type string
+
+// The types of parameters, named as messages name them.
+const (
+	Int    Type = "a whole number"
+	Float  Type = "a number"
+	String Type = "text"
+)
+
+// Parameter describes a parameter of a workload or an option of a kind.
+type Parameter struct {
+	Name string
+	Type Type
+	// Min and Max bound numbers, both included; with Max 0 there is no upper
+	// bound (and no parameter may be negative unless Min is).
+	Min, Max float64
+	// Choices are the values that a text may have; nil: any.
+	Choices []string
+	// Default is used when the file gives no value; nil leaves the parameter
+	// out. A Required one has no default.
+	Default  any
+	Required bool
+}
+
+func (c Catalog) workload(name string) (WorkloadEntry, bool) {
+	for _, w := range c.Workloads {
+		if w.Name == name {
+			return w, true
+		}
+	}
+	return WorkloadEntry{}, false
+}
+
+func (c Catalog) kind(name string) (KindEntry, bool) {
+	for _, k := range c.Kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return KindEntry{}, false
+}
+
+func (c Catalog) cluster(kind string) (ClusterEntry, bool) {
+	for _, e := range c.Clusters {
+		if e.Name == kind {
+			return e, true
+		}
+	}
+	return ClusterEntry{}, false
+}
