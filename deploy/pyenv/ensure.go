@@ -38,10 +38,7 @@ func (m *Manager) Ensure(ctx context.Context, name string) (Environment, error) 
 
 // create makes the environment unless another process does first.
 func (m *Manager) create(ctx context.Context, l Lockfile) (Environment, error) {
-	uv := ""
-	if found := m.programs("uv"); len(found) > 0 {
-		uv = found[0]
-	}
+	uv := m.uv()
 	py, err := m.findPython(ctx, uv)
 	if err != nil {
 		return Environment{}, err
@@ -99,6 +96,7 @@ func (m *Manager) build(ctx context.Context, l Lockfile, py python, uv, dir stri
 	if err := s.write(dir); err != nil {
 		return Environment{}, fmt.Errorf("stamp: %w", err)
 	}
+	_ = os.RemoveAll(in.wheels()) // what stays only takes room
 	m.progress(l.Name, fmt.Sprintf("ready after %.0f s (%d packages, by %s)", time.Since(start).Seconds(), len(f.Packages), in.installer()))
 	return m.verifyDir(ctx, l, dir)
 }

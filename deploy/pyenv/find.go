@@ -11,11 +11,7 @@ type Interpreter struct {
 // Find returns the interpreter that [Manager.Ensure] would create environments
 // with. The error lists the ones that do not fit and says what to install.
 func (m *Manager) Find(ctx context.Context) (Interpreter, error) {
-	uv := ""
-	if found := m.programs("uv"); len(found) > 0 {
-		uv = found[0]
-	}
-	p, err := m.findPython(ctx, uv)
+	p, err := m.findPython(ctx, m.uv())
 	if err != nil {
 		return Interpreter{}, err
 	}

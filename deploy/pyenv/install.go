@@ -28,6 +28,9 @@ func (in *installation) interpreter() string { return filepath.Join(in.dir, "bin
 // the directory and so outlives it.
 func (in *installation) logPath() string { return in.dir + ".log" }
 
+// wheels is where pip's downloads are kept until the environment is complete.
+func (in *installation) wheels() string { return in.dir + ".wheels" }
+
 func (in *installation) installer() string {
 	if in.uv != "" {
 		return "uv"
@@ -45,25 +48,64 @@ func (in *installation) run(ctx context.Context) error {
 	}
 	defer log.Close()
 
-	create := []string{in.python.path, "-m", "venv", in.dir}
 	if in.uv != "" {
-		create = []string{in.uv, "venv", "--no-project", "--python", in.python.path, in.dir}
+		return in.runUV(ctx, log)
 	}
+	return in.runPip(ctx, log)
+}
+
+// hashed are the options under which both installers take exactly what the
+// lock names. The lock is complete, so dependencies need not be looked up;
+// building from source would run code that the hashes of wheels do not cover.
+var hashed = []string{"--require-hashes", "--no-deps", "--only-binary", ":all:", "-r"}
+
+func (in *installation) runUV(ctx context.Context, log *os.File) error {
+	create := []string{in.uv, "venv", "--no-project", "--python", in.python.path, in.dir}
 	if err := in.step(ctx, log, "virtual environment", create); err != nil {
 		return err
 	}
-	requirements := filepath.Join(in.dir, "requirements.txt")
-	if err := os.WriteFile(requirements, in.lockfile.Text, 0o644); err != nil {
+	requirements, err := in.write(filepath.Join(in.dir, "requirements.txt"), in.lockfile.Text)
+	if err != nil {
 		return err
 	}
-	// The lock is complete, so dependencies need not be looked up. Building
-	// from source would run code that the hashes of wheels do not cover.
-	install := []string{in.interpreter(), "-m", "pip", "install"}
-	if in.uv != "" {
-		install = []string{in.uv, "pip", "install", "--python", in.interpreter(), "--compile-bytecode"}
+	install := []string{in.uv, "pip", "install", "--python", in.interpreter(), "--compile-bytecode"}
+	return in.step(ctx, log, "packages", append(append(install, hashed...), requirements))
+}
+
+// runPip downloads in several steps, because pip keeps what it downloaded
+// only when a step ends well, or in its cache if the package index allows
+// that. The files stay until the environment is complete.
+func (in *installation) runPip(ctx context.Context, log *os.File) error {
+	if err := in.step(ctx, log, "virtual environment", []string{in.python.path, "-m", "venv", in.dir}); err != nil {
+		return err
 	}
-	install = append(install, "--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", requirements)
-	return in.step(ctx, log, "packages", install)
+	requirements, err := in.write(filepath.Join(in.dir, "requirements.txt"), in.lockfile.Text)
+	if err != nil {
+		return err
+	}
+	wheels := in.wheels()
+	if err := os.MkdirAll(wheels, 0o755); err != nil {
+		return err
+	}
+	pip := func(args ...string) []string { return append([]string{in.interpreter(), "-m", "pip"}, args...) }
+	batches := in.lockfile.batches()
+	for i, batch := range batches {
+		part, err := in.write(filepath.Join(in.dir, "part.txt"), batch)
+		if err != nil {
+			return err
+		}
+		in.m.progress(in.lockfile.Name, fmt.Sprintf("downloading packages, part %d of %d", i+1, len(batches)))
+		download := append(pip("download", "--dest", wheels), hashed...)
+		if err := in.step(ctx, log, "download", append(download, part)); err != nil {
+			return err
+		}
+	}
+	install := append(pip("install", "--no-index", "--find-links", wheels), hashed...)
+	return in.step(ctx, log, "packages", append(install, requirements))
+}
+
+func (in *installation) write(path string, text []byte) (string, error) {
+	return path, os.WriteFile(path, text, 0o644)
 }
 
 // step runs one program of the installation to its end in a process group of

@@ -132,6 +132,27 @@ func parsePins(text []byte) (pins, conditional map[string]string) {
 	return pins, conditional
 }
 
+// batchSize is how many packages pip downloads in one step: few enough that a
+// lost connection costs little, many enough that starting pip does not.
+const batchSize = 10
+
+// batches cuts the lock into parts of a few packages each.
+func (l Lockfile) batches() [][]byte {
+	var parts [][]byte
+	var part []byte
+	n := 0
+	for line := range bytes.Lines(l.Text) {
+		if pin.Match(bytes.TrimRight(line, "\r\n")) {
+			if n == batchSize {
+				parts, part, n = append(parts, part), nil, 0
+			}
+			n++
+		}
+		part = append(part, line...)
+	}
+	return append(parts, part)
+}
+
 // normal spells a package's name in the one way that stands for all others.
 func normal(name string) string {
 	return strings.ToLower(separators.ReplaceAllString(name, "-"))

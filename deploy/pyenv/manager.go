@@ -100,6 +100,14 @@ func (m *Manager) programs(name string) []string {
 	return found
 }
 
+// uv returns the path of uv, or "" if it is not on PATH.
+func (m *Manager) uv() string {
+	if found := m.programs("uv"); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
 // isolated is m.Env without what would make Python or an installer look at, or
 // install to, another place than the environment.
 func (m *Manager) isolated() []string {

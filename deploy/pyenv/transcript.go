@@ -46,9 +46,10 @@ func (t *transcript) flush() {
 }
 
 var (
-	collecting  = regexp.MustCompile(`^Collecting ([^\s;]+)`)
-	failedAt    = regexp.MustCompile("(?i)(?:failed to (?:download|fetch|read|build|install|unpack)|hash mismatch for|requirement) [`]?([A-Za-z0-9._-]+==[^`\\s;,]+)[`]?")
-	downloading = regexp.MustCompile(`^(?:Downloading|Using cached) (\S+)( \(.*\))?`)
+	collecting = regexp.MustCompile(`^Collecting ([^\s;]+)`)
+	failedAt   = regexp.MustCompile("(?i)(?:failed to (?:download|fetch|read|build|install|unpack)|hash mismatch for|requirement) [`]?([A-Za-z0-9._-]+==[^`\\s;,]+)[`]?")
+	// Only large files are worth a line of progress.
+	downloading = regexp.MustCompile(`^Downloading (\S+) (\([0-9.]+ ?(?:MB|GB|MiB|GiB)\))`)
 	installing  = regexp.MustCompile(`^(Installing collected packages|Prepared \d+ packages?|Installed \d+ packages?)`)
 )
 
@@ -67,8 +68,8 @@ func (t *transcript) line(s string) {
 	if m := failedAt.FindStringSubmatch(s); m != nil {
 		t.pkg = m[1]
 	}
-	if m := downloading.FindStringSubmatch(s); m != nil && !strings.HasSuffix(m[1], ".metadata") {
-		t.progress("downloading " + path.Base(m[1]) + m[2])
+	if m := downloading.FindStringSubmatch(s); m != nil {
+		t.progress("downloading " + path.Base(m[1]) + " " + m[2])
 	}
 	if m := installing.FindString(s); m != "" {
 		t.progress(strings.ToLower(m[:1]) + m[1:])
@@ -108,7 +109,7 @@ func (t *transcript) mend(cacheDir string) string {
 	case has("no module named ensurepip", "ensurepip is not available"):
 		return "install the venv module of this Python (Debian and Ubuntu: apt install python3-venv)"
 	case has("no matching distribution", "no solution found", "no wheels", "was not found in the", "certificate", "connect", "resolve",
-		"timed out", "timeout", "retrying", "network", "proxy", "fetch"):
+		"timed out", "timeout", "retrying", "network", "proxy", "fetch", "http error"):
 		return "check the network and the package index that pip or uv is set up for, then start again: what was downloaded is kept"
 	}
 	return "start again: what was downloaded is kept"
