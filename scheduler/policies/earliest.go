@@ -1,6 +1,10 @@
 package policies
 
-import "github.com/esched/esched/scheduler"
+import (
+	"iter"
+
+	"github.com/esched/esched/scheduler"
+)
 
 const (
 	// fetchSeconds is what fetching one input costs beyond its bytes: both
@@ -26,6 +30,7 @@ const (
 type earliestStart struct {
 	bytes []float64 // by position in candidates: input bytes that are there
 	count []int     // and their number
+	near  []int     // siblings there
 }
 
 // Before implements [scheduler.Orderer]: the longer path to the end first.
@@ -45,17 +50,17 @@ func (p *earliestStart) Place(s *scheduler.State, t *scheduler.Task, candidates 
 	for _, d := range t.Deps {
 		size := d.Size()
 		total += size
-		p.credit(d, size, candidates)
+		for i := range p.holders(d, candidates) {
+			p.bytes[i] += size
+			p.count[i]++
+		}
 	}
 	p.attract(t, candidates)
 	var best *scheduler.Worker
 	var low float64
 	for i, w := range candidates {
-		missing := max(0, len(t.Deps)-p.count[i])
-		start := ahead(t, w) + (total-p.bytes[i])/s.Bandwidth + fetchSeconds*float64(missing)
-		if p.count[i] > len(t.Deps) { // siblings beyond the inputs
-			start -= fetchSeconds * float64(p.count[i]-len(t.Deps))
-		}
+		fetches := len(t.Deps) - p.count[i] - p.near[i]
+		start := ahead(t, w) + (total-p.bytes[i])/s.Bandwidth + fetchSeconds*float64(fetches)
 		if best == nil || start < low || start == low && lighter(w, best) {
 			best, low = w, start
 		}
@@ -77,29 +82,28 @@ func (p *earliestStart) Score(s *scheduler.State, t *scheduler.Task, w *schedule
 
 func (p *earliestStart) reset(n int) {
 	if cap(p.bytes) < n {
-		p.bytes, p.count = make([]float64, n), make([]int, n)
+		p.bytes, p.count, p.near = make([]float64, n), make([]int, n), make([]int, n)
 	}
-	p.bytes, p.count = p.bytes[:n], p.count[:n]
+	p.bytes, p.count, p.near = p.bytes[:n], p.count[:n], p.near[:n]
 	clear(p.bytes)
 	clear(p.count)
+	clear(p.near)
 }
 
-// credit counts an input for the candidates that hold it, or will.
-func (p *earliestStart) credit(d *scheduler.Task, size float64, candidates []*scheduler.Worker) {
-	add := func(w *scheduler.Worker) {
-		if i := position(candidates, w); i >= 0 {
-			p.bytes[i] += size
-			p.count[i]++
+// holders yields the positions of the candidates that hold an input, or will.
+func (p *earliestStart) holders(d *scheduler.Task, candidates []*scheduler.Worker) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if len(d.Replicas) == 0 && d.Worker != nil {
+			if i := position(candidates, d.Worker); i >= 0 {
+				yield(i)
+			}
+			return
 		}
-	}
-	if len(d.Replicas) == 0 {
-		if d.Worker != nil {
-			add(d.Worker)
+		for _, w := range d.Replicas {
+			if i := position(candidates, w); i >= 0 && !yield(i) {
+				return
+			}
 		}
-		return
-	}
-	for _, w := range d.Replicas {
-		add(w)
 	}
 }
 
@@ -113,8 +117,11 @@ func (p *earliestStart) attract(t *scheduler.Task, candidates []*scheduler.Worke
 			continue
 		}
 		for _, sibling := range d.Deps {
-			if sibling != t && !sibling.Gone {
-				p.credit(sibling, 0, candidates)
+			if sibling == t || sibling.Gone {
+				continue
+			}
+			for i := range p.holders(sibling, candidates) {
+				p.near[i]++
 			}
 		}
 	}

@@ -103,7 +103,9 @@ func (p *random) Place(_ *scheduler.State, _ *scheduler.Task, candidates []*sche
 }
 
 // formula is a policy that minimises a score of the worker alone.
-type formula struct{ score func(*scheduler.Worker) float64 }
+type formula struct {
+	score func(*scheduler.Worker) float64
+}
 
 func scored(score func(*scheduler.Worker) float64) func(uint64) scheduler.Policy {
 	return func(uint64) scheduler.Policy { return formula{score} }

@@ -1,0 +1,271 @@
+package sidekick
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxSocketPath is the longest path that fits sockaddr_un on Linux with its
+// final zero.
+const maxSocketPath = 107
+
+// Config of a decision service.
+type Config struct {
+	// Socket is the path to listen on. A socket that nobody listens on is
+	// replaced. Required.
+	Socket string
+	// Policy and Seed decide until a connection chooses otherwise. Required.
+	Policy string
+	Seed   uint64
+	// Record, when set, gets the frames of every connection for Replay.
+	Record io.Writer
+	// Ready is called once when connections are accepted. Optional.
+	Ready func()
+	// Warn gets one line for each connection that ended by an error. Optional.
+	Warn func(error)
+}
+
+// Serve answers Dask schedulers until ctx is done, each connection with a
+// core of its own. It returns nil when ctx ended it.
+func Serve(ctx context.Context, cfg Config) error {
+	if len(cfg.Socket) > maxSocketPath {
+		return fmt.Errorf("socket path %s has %d bytes, at most %d fit", cfg.Socket, len(cfg.Socket), maxSocketPath)
+	}
+	if _, err := NewSession(cfg.Policy, cfg.Seed); err != nil {
+		return err
+	}
+	listener, err := listen(cfg.Socket)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // removes the socket too
+	stop := context.AfterFunc(ctx, func() { listener.Close() })
+	defer stop()
+	log := &frameLog{w: cfg.Record}
+	if cfg.Ready != nil {
+		cfg.Ready()
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for id := uint32(1); ; id++ {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("socket %s: %w", cfg.Socket, err)
+		}
+		wg.Go(func() {
+			if err := serveConn(ctx, conn, cfg, log, id); err != nil && cfg.Warn != nil {
+				cfg.Warn(fmt.Errorf("connection %d: %w", id, err))
+			}
+		})
+	}
+}
+
+// listen makes the socket, readable by its owner only.
+func listen(path string) (*net.UnixListener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("socket %s: another service listens there", path)
+	} else if errors.Is(err, unix.ECONNREFUSED) {
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("stale socket: %w", err)
+		}
+	}
+	old := unix.Umask(0o177)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	unix.Umask(old)
+	return l, err
+}
+
+// serveConn speaks with one Dask scheduler. It keeps its thread and uses plain
+// blocking reads and writes: waking a goroutine through the network poller
+// would cost more than a decision.
+func serveConn(ctx context.Context, conn *net.UnixConn, cfg Config, log *frameLog, id uint32) error {
+	defer conn.Close()
+	file, err := conn.File()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	fd := int(file.Fd()) // Fd makes the descriptor blocking
+	stop := context.AfterFunc(ctx, func() { unix.Shutdown(fd, unix.SHUT_RDWR) })
+	defer stop()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	session, err := NewSession(cfg.Policy, cfg.Seed)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(blocking(fd), 256<<10)
+	var frame []byte
+	for {
+		frame, err = readFrame(in, frame)
+		if err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		out, err := session.Frame(frame)
+		if err != nil {
+			return err
+		}
+		if err := log.add(cfg, id, frame); err != nil {
+			return err
+		}
+		if len(out) > 0 {
+			if _, err := blocking(fd).Write(out); err != nil {
+				if ctx.Err() != nil || errors.Is(err, unix.EPIPE) {
+					return nil
+				}
+				return err
+			}
+		}
+	}
+}
+
+// readFrame reads one frame into buf, which it grows as needed.
+func readFrame(in io.Reader, buf []byte) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.LittleEndian.Uint32(head[:]))
+	if n > maxFrame {
+		return nil, fmt.Errorf("frame of %d bytes, at most %d are accepted", n, maxFrame)
+	}
+	if cap(buf) < n {
+		buf = make([]byte, n+n/2)
+	}
+	buf = buf[:n]
+	_, err := io.ReadFull(in, buf)
+	return buf, err
+}
+
+// blocking reads and writes a file descriptor without the network poller.
+type blocking int
+
+func (fd blocking) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(fd), p)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (fd blocking) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		// Not write(2): the peer may be gone, and SIGPIPE must not end us.
+		n, err := unix.SendmsgN(int(fd), p[done:], nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// frameLog writes the frames of all connections to one stream: a JSON line
+// that names policy and seed, then u32 connection, u32 length, frame, ...
+type frameLog struct {
+	mu    sync.Mutex
+	w     io.Writer
+	begun bool
+}
+
+type logHeader struct {
+	Version int    `json:"version"`
+	Policy  string `json:"policy"`
+	Seed    uint64 `json:"seed"`
+}
+
+func (l *frameLog) add(cfg Config, id uint32, frame []byte) error {
+	if l.w == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.begun {
+		l.begun = true
+		head, err := json.Marshal(logHeader{Version, cfg.Policy, cfg.Seed})
+		if err != nil {
+			return err
+		}
+		if _, err := l.w.Write(append(head, '\n')); err != nil {
+			return fmt.Errorf("record of events: %w", err)
+		}
+	}
+	var head [8]byte
+	binary.LittleEndian.PutUint32(head[:], id)
+	binary.LittleEndian.PutUint32(head[4:], uint32(len(frame)))
+	if _, err := l.w.Write(append(head[:], frame...)); err != nil {
+		return fmt.Errorf("record of events: %w", err)
+	}
+	return nil
+}
+
+// Replay feeds a recorded stream of frames to fresh sessions and writes every
+// reply to out, each connection's replies in the order of the record. The same
+// record gives the same bytes.
+func Replay(in io.Reader, out io.Writer) error {
+	r := bufio.NewReader(in)
+	line, err := r.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("record's first line: %w", err)
+	}
+	var head logHeader
+	if err := json.Unmarshal(line, &head); err != nil {
+		return fmt.Errorf("record's first line: %w", err)
+	}
+	sessions := map[uint32]*Session{}
+	var frame []byte
+	for {
+		var raw [4]byte
+		if _, err := io.ReadFull(r, raw[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		id := binary.LittleEndian.Uint32(raw[:])
+		if frame, err = readFrame(r, frame); err != nil {
+			return fmt.Errorf("record of connection %d: %w", id, err)
+		}
+		if sessions[id] == nil {
+			if sessions[id], err = NewSession(head.Policy, head.Seed); err != nil {
+				return err
+			}
+		}
+		replies, err := sessions[id].Frame(frame)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(replies); err != nil {
+			return err
+		}
+	}
+}
