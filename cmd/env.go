@@ -81,14 +81,19 @@ func stopSignals() (<-chan string, func()) {
 	raw := make(chan os.Signal, 4)
 	names := make(chan string, 4)
 	done := make(chan struct{})
-	signal.Notify(raw, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// SIGPIPE only to survive it: a reader of the output that went away must
+	// not take the run with it.
+	signal.Notify(raw, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for {
 			select {
 			case <-done:
 				return
 			case s := <-raw:
-				name := map[os.Signal]string{os.Interrupt: "Ctrl-C", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[s]
+				name, stops := map[os.Signal]string{os.Interrupt: "Ctrl-C", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[s]
+				if !stops {
+					continue
+				}
 				select {
 				case names <- name:
 				case <-done:
