@@ -3,7 +3,7 @@
 //
 // Both are views of one [Model], which knows nothing but the events of the
 // run (package record) and its manifest: the progress and the remaining
-// time, the median of each series in each cell, the workers and their state,
+// time, the mean of each series in each cell, the workers and their state,
 // what goes on now, and what went wrong. The screen puts one question in each
 // of its regions, in the order in which a researcher asks them: is it going
 // well, how long still, what do I learn so far, what is it doing, what went

@@ -23,6 +23,9 @@ type line struct {
 	what  string // "trial 37/90 ok"
 	text  string
 	at    time.Time
+	// short is the line for a narrow place, with what counts first; "" if it is
+	// the same.
+	short string
 }
 
 // words is the line without its time.
@@ -63,11 +66,11 @@ func (m *Model) note(lv level, text string, e record.Event) {
 
 // trialWords names a trial in a line: what, how, with how many, which time.
 func trialWords(t record.Trial) string {
-	rep := "warm-up"
-	if !t.Warmup {
-		rep = "rep" + count(t.Repetition)
+	words := clean(t.Workload) + " " + grouped(clean(t.Size)) + "  " + clean(t.Series()) + "  " + count(t.Workers) + "w"
+	if t.Warmup { // the line begins with that
+		return words
 	}
-	return clean(t.Workload) + " " + grouped(clean(t.Size)) + "  " + clean(t.Series()) + "  " + count(t.Workers) + "w " + rep
+	return words + " rep" + count(t.Repetition)
 }
 
 // where names what repetitions of a trial share.

@@ -162,13 +162,13 @@ func (m *Model) fold(e record.Event) line {
 	case record.EventRunStarted:
 		m.run = e.Message
 		m.schedule.grow(e.Total)
-		return line{info, "run started", joined(plural(m.schedule.total, "trial"), m.run), e.Time}
+		return line{info, "run started", joined(plural(m.schedule.total, "trial"), m.run), e.Time, ""}
 	case record.EventRunResumed:
 		m.schedule.resume(e.Done)
-		return line{info, "run resumed", joined(e.Message, plural(m.schedule.done, "trial")+" already recorded"), e.Time}
+		return line{info, "run resumed", joined(e.Message, plural(m.schedule.done, "trial")+" already recorded"), e.Time, ""}
 	case record.EventEnvironment:
 		m.enter(phaseEnvironment, e)
-		return line{info, "environment", e.Message, e.Time}
+		return line{info, "environment", e.Message, e.Time, ""}
 	case record.EventReservation:
 		return m.reservation(e)
 	case record.EventDeployment:
@@ -179,13 +179,13 @@ func (m *Model) fold(e record.Event) line {
 		return m.trialEvent(e)
 	case record.EventWarning:
 		m.note(warn, e.Message, e)
-		return line{warn, "warning", e.Message, e.Time}
+		return line{warn, "warning", e.Message, e.Time, ""}
 	case record.EventStopping:
 		m.stopping = orElse(e.Message, "asked to stop")
-		return line{warn, "stopping", e.Message, e.Time}
+		return line{warn, "stopping", e.Message, e.Time, ""}
 	case record.EventReport:
 		m.report = e.Message
-		return line{info, "report", e.Message, e.Time}
+		return line{info, "report", e.Message, e.Time, ""}
 	case record.EventRunEnded:
 		m.enter(phaseEnded, e)
 		m.over, m.ended, m.trial = true, e.Time, nil
@@ -194,9 +194,9 @@ func (m *Model) fold(e record.Event) line {
 		if e.ExitCode != 0 {
 			lv = bad
 		}
-		return line{lv, "run ended", e.Message, e.Time}
+		return line{lv, "run ended", e.Message, e.Time, ""}
 	}
-	return line{info, clean(string(e.Kind)), e.Message, e.Time}
+	return line{info, clean(string(e.Kind)), e.Message, e.Time, ""}
 }
 
 // enter notes the phase of the run; its beginning stays when it only got new
@@ -209,7 +209,7 @@ func (m *Model) enter(p phase, e record.Event) {
 }
 
 func (m *Model) reservation(e record.Event) line {
-	l := line{info, "reservation " + clean(e.State), e.Message, e.Time}
+	l := line{info, "reservation " + clean(e.State), e.Message, e.Time, ""}
 	switch e.State {
 	case "requested", "pending":
 		m.enter(phaseWaiting, e)
@@ -227,7 +227,7 @@ func (m *Model) reservation(e record.Event) line {
 }
 
 func (m *Model) deployment(e record.Event) line {
-	l := line{routine, "deployment " + clean(e.State), e.Message, e.Time}
+	l := line{routine, "deployment " + clean(e.State), e.Message, e.Time, ""}
 	switch e.State {
 	case "starting":
 		m.enter(phaseDeploying, e)
@@ -250,7 +250,7 @@ func (m *Model) deployment(e record.Event) line {
 func (m *Model) node(e record.Event) line {
 	node, state := clean(e.Node), clean(e.State)
 	m.fleet.set(node, state)
-	l := line{routine, joinWords("node", node, state), e.Message, e.Time}
+	l := line{routine, joinWords("node", node, state), e.Message, e.Time, ""}
 	if state == "lost" {
 		l.level = bad
 		m.note(bad, joinWords(node, "lost")+reason(e.Message), e)
@@ -265,19 +265,19 @@ func (m *Model) trialEvent(e record.Event) line {
 		t = &e.Record.Trial
 	}
 	if t == nil { // an event of a newer version; nothing can be told from it
-		return line{info, clean(string(e.Kind)), e.Message, e.Time}
+		return line{info, clean(string(e.Kind)), e.Message, e.Time, ""}
 	}
 	switch e.Kind {
 	case record.EventTrialStarted:
 		m.phase, m.since, m.evidence, m.trial = phaseTrial, e.Time, "", t
 		m.schedule.start(*t)
-		return line{routine, m.ordinal(*t, m.schedule.done+1) + " starts", trialWords(*t), e.Time}
+		return line{routine, m.ordinal(*t, m.schedule.done+1) + " starts", trialWords(*t), e.Time, ""}
 	case record.EventTrialRetry:
-		m.note(warn, "tried again: "+where(*t)+reason(e.Message), e)
-		return line{warn, m.ordinal(*t, m.schedule.done+1) + " tried again", trialWords(*t) + reason(e.Message), e.Time}
+		m.note(warn, joined(trialNoun(*t)+" tried again"+reason(e.Message), where(*t)), e)
+		return line{warn, m.ordinal(*t, m.schedule.done+1) + " tried again", trialWords(*t) + reason(e.Message), e.Time, ""}
 	}
 	if e.Record == nil {
-		return line{info, clean(string(e.Kind)), trialWords(*t), e.Time}
+		return line{info, clean(string(e.Kind)), trialWords(*t), e.Time, ""}
 	}
 	return m.trialEnded(e)
 }
@@ -287,11 +287,12 @@ func (m *Model) trialEnded(e record.Event) line {
 	m.enter(phaseBetween, e)
 	m.trial, m.last = nil, r
 	m.count(r)
-	l := line{good, m.ordinal(r.Trial, m.schedule.done) + " " + clean(string(r.Status)), trialWords(r.Trial), e.Time}
+	l := line{good, m.ordinal(r.Trial, m.schedule.done) + " " + clean(string(r.Status)), trialWords(r.Trial), e.Time, ""}
 	if r.Warmup {
 		l.level = routine
 	}
 	if r.Status == record.StatusOK {
+		l.short = l.what + "  " + padLeft(seconds(r.MakespanS), 7) + "  " + l.text
 		l.text += "  " + seconds(r.MakespanS)
 		return l
 	}
@@ -300,8 +301,9 @@ func (m *Model) trialEnded(e record.Event) line {
 		l.level = warn
 	}
 	why := clean(r.Error)
+	l.short = l.what + reason(why) + "  " + l.text
 	l.text += reason(why)
-	m.note(l.level, trialNoun(r.Trial)+" "+clean(string(r.Status))+": "+where(r.Trial)+reason(why), e)
+	m.note(l.level, joined(trialNoun(r.Trial)+" "+clean(string(r.Status))+reason(why), where(r.Trial)), e)
 	return l
 }
 

@@ -45,7 +45,7 @@ func (s *screen) helpPage() []string {
 	p := s.palette
 	lines := []string{s.rule("keys", "", s.width)}
 	key := func(k, does string) {
-		lines = append(lines, "  "+p.paint(strong, padRight(k, 14))+does)
+		lines = append(lines, "  "+p.paint(strong, padRight(k, 16))+does)
 	}
 	if s.control.watching() {
 		key("q  ctrl+c", "leave this view; the run goes on")
@@ -60,13 +60,13 @@ func (s *screen) helpPage() []string {
 	key("esc", "back")
 	lines = append(lines, "", s.rule("signs", "", s.width))
 	sign := func(r role, sign, means string) {
-		lines = append(lines, "  "+p.paint(r, padRight(sign, 14))+means)
+		lines = append(lines, "  "+p.paint(r, padRight(sign, 16))+means)
 	}
-	sign(better, "▼ 0.64", "faster than dask: median ratio below 1, intervals apart")
-	sign(worse, "▲ 1.20", "slower than dask, intervals apart")
+	sign(better, "▼ 0.64", "faster than dask: the interval of the ratio is below 1")
+	sign(worse, "▲ 1.20", "slower than dask: the interval of the ratio is above 1")
 	sign(plain, "≈ 1.03", "no clear difference so far")
 	sign(faint, " ──●── │", "the ratio and its interval; │ is parity, the edges 1/4 and 4")
-	sign(plain, "[ ]  ( )", "95 % confidence interval of the median; range of fewer than 6")
+	sign(plain, "[ ]  ( )", "95 % interval of the geometric mean; range of fewer than 3")
 	sign(better, "● ✓", "worker registered; trial ok")
 	sign(caution, "○ ◐ !", "starting; process runs, not registered yet; warning")
 	sign(worse, "✗", "failed or lost")

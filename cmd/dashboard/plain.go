@@ -16,7 +16,7 @@ func Plain(out io.Writer, opts Options, events <-chan record.Event) error {
 	f := newFeed(NewModel(opts), true, events)
 	err := f.write(out)
 	if err == nil {
-		_, err = io.WriteString(out, f.model.inCharset(f.model.closing())+"\n")
+		_, err = io.WriteString(out, f.model.lastLine()+"\n")
 	}
 	if err != nil {
 		return fmt.Errorf("plain output: %w", err)
@@ -36,8 +36,12 @@ func (m *Model) inCharset(s string) string {
 	return s
 }
 
-// closing is the last line: where the report is, and what the exit code means
-// if it is not 0.
+// lastLine tells where the report is, and the exit code if it is not 0.
+func (m *Model) lastLine() string {
+	return m.inCharset(strings.TrimRight(m.closing()+"  "+m.exitWords(), " "))
+}
+
+// closing tells where the report is.
 func (m *Model) closing() string {
 	if !m.over {
 		text := "the run stopped telling of itself before its end"
@@ -53,8 +57,13 @@ func (m *Model) closing() string {
 	if m.report != "" {
 		text = "report: " + m.report
 	}
-	if m.exitCode != 0 {
-		text += fmt.Sprintf("  (exit code %d: %s)", m.exitCode, exitMeaning(m.exitCode))
-	}
 	return text
+}
+
+// exitWords tells an exit code that is not 0.
+func (m *Model) exitWords() string {
+	if m.exitCode == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(exit code %d: %s)", m.exitCode, exitMeaning(m.exitCode))
 }

@@ -67,11 +67,34 @@ func (p *program) react(msg tea.Msg) (ask func()) {
 	case tea.WindowSizeMsg:
 		p.screen.width, p.screen.height = msg.Width, msg.Height
 	case tea.KeyMsg:
-		if msg.Paste { // what was meant for another window stops no run
-			return nil
+		for _, key := range keysOf(msg) {
+			a, left := p.screen.press(key)
+			if a != nil {
+				ask = a
+			}
+			p.left = p.left || left
 		}
-		ask, p.left = p.screen.press(msg.String())
 	}
 	p.view = p.screen.render(p.screen.opts.Now())
 	return ask
+}
+
+// burst is the number of characters read at once from which on nobody typed
+// them, also on a slow connection.
+const burst = 8
+
+// keysOf splits a message into keys: those that were typed fast come as one.
+// Pasted text is none; what was meant for another window stops no run.
+func keysOf(msg tea.KeyMsg) []string {
+	switch {
+	case msg.Paste || len(msg.Runes) >= burst:
+		return nil
+	case msg.Type != tea.KeyRunes || msg.Alt:
+		return []string{msg.String()}
+	}
+	var keys []string
+	for _, r := range msg.Runes {
+		keys = append(keys, string(r))
+	}
+	return keys
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,10 +13,10 @@ import (
 func (s *screen) resultsRegion(w, limit int) []string {
 	rows := s.resultRows(w)
 	room := max(1, limit-2)
-	note := "median makespan [95 % interval] (range if n < 6)"
+	note := "makespan: geometric mean [95 % interval] (range if n < 3)"
 	s.top = min(s.top, max(0, len(rows)-room))
 	if len(rows) > room {
-		note = fmt.Sprintf("lines %d–%d of %d, ↑↓ · median [95 %%] (range)", s.top+1, s.top+room, len(rows))
+		note = fmt.Sprintf("lines %d–%d of %d, ↑↓ · makespan: mean [95 %%] (range)", s.top+1, s.top+room, len(rows))
 		rows = rows[s.top : s.top+room]
 	}
 	if s.filter != "" {
@@ -27,7 +28,7 @@ func (s *screen) resultsRegion(w, limit int) []string {
 // Widths of the columns of a result row; each takes what belongs into it at
 // its longest, so that no number moves.
 const (
-	medianWidth = 9  // "1,234 s"
+	centreWidth = 9  // "1,234 s"
 	spreadWidth = 16 // "  [0.812–0.913]"
 	countWidth  = 7  // "10/10"
 	ratioWidth  = 8  // "0.64 ▼"
@@ -43,9 +44,9 @@ func (s *screen) columns(w int) resultColumns {
 			c.name = max(c.name, width(r.series))
 		}
 	}
-	const others = 3 + medianWidth + spreadWidth + countWidth + ratioWidth
+	const others = 3 + centreWidth + spreadWidth + countWidth + ratioWidth
 	c.name = min(c.name, max(14, w-others-13))
-	c.gauge = min(41, w-others-c.name-2)
+	c.gauge = min(33, w-others-c.name-2)
 	if c.gauge%2 == 0 {
 		c.gauge--
 	}
@@ -57,7 +58,7 @@ func (s *screen) columns(w int) resultColumns {
 
 func (s *screen) resultsHead(w int) string {
 	c := s.columns(w)
-	head := padRight("", 3+c.name) + padLeft("median", medianWidth) +
+	head := padRight("", 3+c.name) + padLeft("mean", centreWidth) +
 		padRight("", spreadWidth) + padLeft("n", countWidth) + padLeft("vs dask", ratioWidth)
 	if c.gauge >= 17 {
 		half := (c.gauge - 1) / 2
@@ -95,45 +96,39 @@ func (s *screen) resultRows(w int) []string {
 }
 
 func (s *screen) resultRow(c *cell, r *row, cols resultColumns) string {
-	p := s.palette
+	p, f := s.palette, c.figures(r)
 	name := "   " + padRight(cut(clean(r.series), cols.name), cols.name)
-	n := count(len(r.values)) + "/" + count(r.planned)
+	n := count(f.n) + "/" + count(r.planned)
 	if r.planned == 0 {
-		n = count(len(r.values))
+		n = count(f.n)
 	}
 	failed := ""
 	if r.failed > 0 {
 		failed = p.paint(worse, fmt.Sprintf(" ✗ %d failed", r.failed))
 	}
-	if len(r.values) == 0 {
-		return p.paint(faint, name+padLeft("–", medianWidth)+padRight("", spreadWidth)+padLeft(n, countWidth)) + failed
+	if f.n == 0 {
+		return p.paint(faint, name+padLeft("–", centreWidth)+padRight("", spreadWidth)+padLeft(n, countWidth)) + failed
 	}
-	line := name + p.paint(strong, padLeft(seconds(median(r.values)), medianWidth)) +
-		padRight(interval(r.values), spreadWidth) + padLeft(n, countWidth)
-	v, ok := c.compare(r)
-	if !ok {
-		return line + failed
-	}
-	if r == c.baseline() {
-		line += padLeft("1.00", 6) + "  "
-		if cols.gauge > 0 && r.failed == 0 {
-			line += "  " + s.gauge(v, cols.gauge, faint)
-		}
+	line := name + p.paint(strong, padLeft(seconds(f.centre), centreWidth)) +
+		padRight(f.interval(), spreadWidth) + padLeft(n, countWidth)
+	if f.ratio == nil {
 		return line + failed
 	}
 	sign, color := "≈", plain
-	switch v.sign {
-	case -1:
+	switch {
+	case r == c.baseline():
+		sign, color = " ", faint
+	case f.sign() < 0:
 		sign, color = "▼", better
-	case 1:
+	case f.sign() > 0:
 		sign, color = "▲", worse
 	}
-	line += p.paint(color, padLeft(ratio(v.ratio), 6)+" "+sign)
-	if r.failed > 0 { // the reason to distrust the row is worth more than its picture
+	line += p.paint(color, padLeft(ratio(f.ratio.Value), ratioWidth-2)+" "+sign)
+	switch {
+	case r.failed > 0: // the reason to distrust the row is worth more than its picture
 		return line + " " + failed
-	}
-	if cols.gauge > 0 {
-		line += "  " + s.gauge(v, cols.gauge, color)
+	case cols.gauge > 0:
+		line += "  " + p.paint(color, f.gauge(cols.gauge))
 	}
 	return line
 }
@@ -145,165 +140,110 @@ func ratio(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-func interval(values []float64) string {
-	s := spreadOf(values)
-	text := digits(s.low) + "–" + digits(s.high)
+// interval renders the interval, or the range of too few values.
+func (f figures) interval() string {
 	switch {
-	case len(values) == 1:
-		return ""
-	case s.confident:
-		return "  [" + text + "]"
+	case f.spread != nil:
+		return "  [" + digits(f.spread.Lo) + "–" + digits(f.spread.Hi) + "]"
+	case f.n > 1:
+		return "  (" + digits(f.low) + "–" + digits(f.high) + ")"
 	}
-	return "  (" + text + ")"
+	return ""
 }
 
-// gauge draws a ratio and its spread around parity, on a logarithmic scale
+// gauge draws a ratio and its interval around parity, on a logarithmic scale
 // that reaches from a quarter to four times.
-func (s *screen) gauge(v verdict, w int, color role) string {
+func (f figures) gauge(w int) string {
 	half := (w - 1) / 2
 	at := func(x float64) int {
 		if x <= 0 {
 			return 0
 		}
 		pos := math.Log2(x) / 2 * float64(half)
-		return half + int(math.Round(math.Max(-float64(half), math.Min(float64(half), pos))))
+		return half + int(math.Round(max(-float64(half), min(float64(half), pos))))
 	}
-	cells := make([]rune, w)
-	for i := range cells {
-		cells[i] = ' '
+	cells := []rune(strings.Repeat(" ", w))
+	if in := f.ratio.Interval; in != nil {
+		for i := at(in.Lo); i <= at(in.Hi); i++ {
+			cells[i] = '─'
+		}
 	}
 	cells[half] = '│'
-	low, high, mid := at(v.low), at(v.high), at(v.ratio)
-	for i := low; i <= high; i++ {
-		cells[i] = '─'
-	}
-	if low < half && half < high {
-		cells[half] = '│'
-	}
-	cells[mid] = '●'
-	if color == faint {
-		return s.palette.paint(faint, strings.TrimRight(string(cells), " "))
-	}
-	return s.palette.paint(color, strings.TrimRight(string(cells), " "))
-}
-
-// nowRegion answers: what is it doing now.
-func (s *screen) nowRegion(now time.Time, w int) []string {
-	p := s.palette
-	first, second := s.doing(now)
-	if s.stopping != "" && !s.over {
-		second = joined(p.paint(caution, "stopping: "+s.stopping), second)
-	}
-	note := ""
-	if n, of := s.schedule.begun(); n > 0 && !s.over {
-		note = fmt.Sprintf("deployment %d of %d", n, of)
-	}
-	return []string{s.rule("now", note, w), cut(" "+first, w), cut(" "+second, w)}
-}
-
-// doing describes the phase of the run in two lines.
-func (s *screen) doing(now time.Time) (first, second string) {
-	p := s.palette
-	since := clock(max(0, now.Sub(s.since)))
-	switch s.phase {
-	case phaseEnvironment:
-		return "preparing the Python environment · " + since, s.evidence
-	case phaseWaiting:
-		return p.paint(caution, "waiting for nodes") + " · " + since, s.evidence
-	case phaseGranted:
-		return "nodes are granted", s.evidence
-	case phaseDeploying:
-		registered, _ := s.fleet.registered()
-		return "starting scheduler and workers · " + since, joined(plural(registered, "worker")+" registered", s.evidence)
-	case phaseReady:
-		return "deployment is ready", s.evidence
-	case phaseTrial:
-		return s.trialNow(now), s.lastTrial()
-	case phaseBetween:
-		return "between trials" + reason(s.evidence), s.lastTrial()
-	case phaseUndeploying:
-		return "ending the deployment · " + since, s.evidence
-	case phaseReleased:
-		return "nodes are given back", s.evidence
-	case phaseEnded:
-		return joined("run ended", s.summary), reportWords(s.report)
-	}
-	return "starting", ""
-}
-
-func (s *screen) trialNow(now time.Time) string {
-	t := s.trial
-	rep := "warm-up"
-	if !t.Warmup {
-		rep = fmt.Sprintf("rep %d", t.Repetition)
-	}
-	text := joined(clean(t.Workload)+" "+grouped(clean(t.Size)), clean(t.Series()), plural(t.Workers, "worker"), rep,
-		clock(max(0, now.Sub(s.since))))
-	if u := s.schedule.usual(*t); u > 0 {
-		text += s.palette.paint(faint, " of about "+clock(time.Duration(math.Ceil(u))*time.Second))
-	}
-	return text
-}
-
-// lastTrial tells how the trial before went, with its decisions.
-func (s *screen) lastTrial() string {
-	r := s.last
-	if r == nil {
-		return ""
-	}
-	if r.Status != "ok" {
-		return s.palette.paint(worse, "last: "+clean(string(r.Status))) + reason(clean(r.Error))
-	}
-	text := "last: " + seconds(r.MakespanS) + " " + clean(r.Series())
-	if r.Kind == "dask" {
-		return s.palette.paint(faint, joined(text, plural(r.Tasks, "task")))
-	}
-	us := ""
-	if q := r.DecisionUS; q != nil {
-		us = "p50 " + micros(q.P50) + " p99 " + micros(q.P99)
-	}
-	text = s.palette.paint(faint, joined(text, plural(r.Decisions, "decision"), us))
-	if r.Fallbacks > 0 {
-		return text + " · " + s.palette.paint(caution, "! "+plural(r.Fallbacks, "fallback"))
-	}
-	return text
-}
-
-func reportWords(path string) string {
-	if path == "" {
-		return ""
-	}
-	return "report: " + path
+	cells[at(f.ratio.Value)] = '●'
+	return strings.TrimRight(string(cells), " ")
 }
 
 // problemsRegion answers: what went wrong. It is empty as long as nothing
-// did. The first problem keeps its place, for it often explains the others;
-// the rest of the room shows the latest.
+// did.
 func (s *screen) problemsRegion(w, room int) []string {
 	if len(s.problems) == 0 {
 		return nil
 	}
-	shown := s.problems
+	shown := pick(s.problems, room)
 	note := ""
-	if len(shown) > room {
-		shown = append([]problem{shown[0]}, shown[len(shown)-room+1:]...)
-		note = fmt.Sprintf("%d more: l", len(s.problems)-room)
+	if n := len(s.problems) - len(shown); n > 0 {
+		note = count(n) + " more: l"
 	}
 	lines := []string{s.rule("went wrong", note, w)}
+	spare := room - len(shown)
 	for _, p := range shown {
-		lines = append(lines, s.problemLine(p, w))
+		parts := s.problemLines(p, w, 1+spare)
+		spare -= len(parts) - 1
+		lines = append(lines, parts...)
 	}
 	return lines
 }
 
-func (s *screen) problemLine(p problem, w int) string {
-	times := ""
-	if p.times > 1 {
-		times = count(p.times) + "× "
+// pick chooses n problems, in their order: failures before warnings, of each
+// the first, for it often explains the others, and then the latest.
+func pick(all []problem, n int) []problem {
+	if len(all) <= n {
+		return all
 	}
-	head := " " + s.hour(p.at) + "  "
-	return s.palette.paint(faint, head) + s.palette.paint(p.level.role(), p.level.sign()) + " " +
-		cut(times+p.text, w-width(head)-2)
+	chosen := make([]bool, len(all))
+	for _, lv := range []level{bad, warn} {
+		first := slices.IndexFunc(all, func(p problem) bool { return p.level == lv })
+		if first >= 0 && n > 0 {
+			chosen[first] = true
+			n--
+		}
+		for i := len(all) - 1; i > first && n > 0; i-- {
+			if all[i].level == lv {
+				chosen[i] = true
+				n--
+			}
+		}
+	}
+	var picked []problem
+	for i, p := range all {
+		if chosen[i] {
+			picked = append(picked, p)
+		}
+	}
+	return picked
+}
+
+// problemLines renders a problem in at most limit lines; the reason is what
+// must be readable.
+func (s *screen) problemLines(p problem, w, limit int) []string {
+	text := p.text
+	if p.times > 1 {
+		text = count(p.times) + "× " + text
+	}
+	const indent = 13
+	parts := wrapped(text, w-indent)
+	if len(parts) > limit {
+		rest := strings.Join(parts[limit-1:], " ")
+		parts = append(parts[:limit-1], cut(rest, w-indent))
+	}
+	for i, part := range parts {
+		head := strings.Repeat(" ", indent)
+		if i == 0 {
+			head = s.palette.paint(faint, " "+s.hour(p.at)+"  ") + s.palette.paint(p.level.role(), p.level.sign()) + " "
+		}
+		parts[i] = head + part
+	}
+	return parts
 }
 
 func (s *screen) hour(t time.Time) string { return t.In(s.opts.Location).Format(time.TimeOnly) }
@@ -329,5 +269,5 @@ func (s *screen) eventsRegion(w, room int) []string {
 func (s *screen) eventLine(l line, w int) string {
 	head := " " + s.hour(l.at) + "  "
 	return s.palette.paint(faint, head) + s.palette.paint(l.level.role(), l.level.sign()) + " " +
-		cut(l.words(), w-width(head)-2)
+		cut(orElse(l.short, l.words()), w-width(head)-2)
 }

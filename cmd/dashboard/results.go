@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/esched/esched/runners/record"
@@ -23,6 +24,10 @@ type cellKey struct {
 	environment             string
 }
 
+func keyOf(t record.Trial) cellKey {
+	return cellKey{t.Workload, t.Size, t.ParamString(), t.Nodes, t.Workers, t.Threads, t.Environment}
+}
+
 type cell struct {
 	key   cellKey
 	title string
@@ -34,8 +39,10 @@ type row struct {
 	series  string
 	kind    string // "dask": a baseline
 	planned int
-	values  []float64
+	values  map[string]float64 // makespans by repetition
 	failed  int
+	shown   figures // see cell.figures
+	stale   bool
 }
 
 func newResults(plan []record.Planned) results {
@@ -79,7 +86,7 @@ func firstNumber(s string) int {
 
 // row returns the row of a trial and makes it if it is not planned.
 func (rs *results) row(t record.Trial) *row {
-	key := cellKey{t.Workload, t.Size, t.ParamString(), t.Nodes, t.Workers, t.Threads, t.Environment}
+	key := keyOf(t)
 	c := rs.index[key]
 	if c == nil {
 		c = &cell{key: key, title: cellTitle(t)}
@@ -91,7 +98,7 @@ func (rs *results) row(t record.Trial) *row {
 			return r
 		}
 	}
-	r := &row{series: t.Series(), kind: t.Kind}
+	r := &row{series: t.Series(), kind: t.Kind, values: map[string]float64{}}
 	c.rows = append(c.rows, r)
 	return r
 }
@@ -107,11 +114,30 @@ func cellTitle(t record.Trial) string {
 func (rs *results) add(r *record.Record) {
 	row := rs.row(r.Trial)
 	switch r.Status {
-	case record.StatusOK:
-		row.values = append(row.values, r.MakespanS)
 	case record.StatusFailed, record.StatusTimeout:
 		row.failed++
+	case record.StatusOK:
+		row.values[strconv.Itoa(r.Repetition)] = r.MakespanS
+		rs.index[keyOf(r.Trial)].changed(row)
 	}
+}
+
+// changed marks what is to be summarised again after a row got a value: the
+// row, and with the baseline the rows that are compared with it.
+func (c *cell) changed(by *row) {
+	base := c.baseline()
+	for _, r := range c.rows {
+		r.stale = r.stale || r == by || by == base
+	}
+}
+
+// figures summarises a row. It does so only after a change, because intervals
+// of many values take milliseconds and the screen is drawn often.
+func (c *cell) figures(r *row) figures {
+	if r.stale {
+		r.shown, r.stale = figuresOf(r.values, c.baseline().makespans()), false
+	}
+	return r.shown
 }
 
 // baseline is the row that the others are compared with: unmodified Dask, the
@@ -125,32 +151,9 @@ func (c *cell) baseline() *row {
 	return nil
 }
 
-// verdict compares a row with the baseline.
-type verdict struct {
-	ratio     float64
-	low, high float64 // the row's spread, as a ratio
-	// sign is -1 if the row is faster and the spreads are apart, 1 if it is
-	// slower, and 0 if that is not clear.
-	sign int
-}
-
-// enoughToJudge is the number of values from which on spreads that are apart
-// are called a difference.
-const enoughToJudge = 3
-
-func (c *cell) compare(r *row) (v verdict, ok bool) {
-	base := c.baseline()
-	if base == nil || len(r.values) == 0 {
-		return v, false
+func (r *row) makespans() map[string]float64 {
+	if r == nil {
+		return nil
 	}
-	m := median(base.values)
-	if m <= 0 {
-		return v, false
-	}
-	mine, theirs := spreadOf(r.values), spreadOf(base.values)
-	v = verdict{ratio: median(r.values) / m, low: mine.low / m, high: mine.high / m}
-	if len(r.values) >= enoughToJudge && len(base.values) >= enoughToJudge && mine.apart(theirs) {
-		v.sign = cmp.Compare(v.ratio, 1)
-	}
-	return v, true
+	return r.values
 }

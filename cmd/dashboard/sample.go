@@ -1,63 +1,71 @@
 package dashboard
 
 import (
-	"math"
 	"slices"
+
+	"github.com/esched/esched/report/stats"
 )
 
-// median returns the middle of the values, 0 when there are none.
+// median is 0 when there are no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
-	if n%2 == 1 {
-		return v[n/2]
-	}
-	return (v[n/2-1] + v[n/2]) / 2
+	return stats.Median(values)
 }
 
+// mean is 0 when there are no values.
 func mean(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	var sum float64
+	return stats.Mean(values)
+}
+
+// figures are what the screen shows of a row: the same centre, interval and
+// ratio as the report, so that nobody has to reconcile the two.
+type figures struct {
+	n      int
+	centre float64         // geometric mean
+	spread *stats.Interval // of 95 % confidence; nil when n is too small
+	low    float64         // the range
+	high   float64
+	ratio  *stats.Ratio // to the baseline; nil for want of values
+}
+
+// bootSeed makes intervals repeatable; the report's need not be equal to the
+// last digit.
+const bootSeed = 1
+
+// figuresOf summarises makespans by repetition, against those of a baseline.
+func figuresOf(values, baseline map[string]float64) figures {
+	var x []float64
 	for _, v := range values {
-		sum += v
+		x = append(x, v)
 	}
-	return sum / float64(len(values))
+	slices.Sort(x)
+	f := figures{n: len(x)}
+	if f.n == 0 {
+		return f
+	}
+	f.low, f.high = x[0], x[f.n-1]
+	f.centre = stats.GeoMean(x)
+	f.spread = stats.GeoMeanInterval(x, bootSeed)
+	f.ratio = stats.CompareTimes(values, baseline, bootSeed)
+	return f
 }
 
-// spread is an interval around a median.
-type spread struct {
-	low, high float64
-	// confident marks a 95 % confidence interval of the median; otherwise it is
-	// the range of the values, which are too few for one.
-	confident bool
+// sign is -1 if the row is faster than the baseline, 1 if it is slower, and 0
+// if that is not clear.
+func (f figures) sign() int {
+	if f.ratio == nil || f.ratio.Interval == nil {
+		return 0
+	}
+	switch f.ratio.Verdict {
+	case stats.Faster:
+		return -1
+	case stats.Slower:
+		return 1
+	}
+	return 0
 }
-
-// spreadOf returns the interval between the two order statistics that enclose
-// the median with a confidence of at least 95 %, whatever the distribution.
-// It takes six values; of fewer it returns the range.
-func spreadOf(values []float64) spread {
-	n := len(values)
-	if n == 0 {
-		return spread{}
-	}
-	v := slices.Sorted(slices.Values(values))
-	// The k-th smallest is above the median with the probability that fewer than
-	// k of n fair coins show heads.
-	k, below, p := 0, 0.0, math.Pow(0.5, float64(n))
-	for below+p <= 0.025 {
-		below += p
-		k++
-		p *= float64(n-k+1) / float64(k)
-	}
-	if k == 0 {
-		return spread{v[0], v[n-1], false}
-	}
-	return spread{v[k-1], v[n-k], true}
-}
-
-func (s spread) apart(o spread) bool { return s.high < o.low || o.high < s.low }

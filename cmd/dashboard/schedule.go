@@ -34,9 +34,10 @@ type block struct {
 type pace struct {
 	workload, size string
 	workers        int
+	warmup         bool
 }
 
-func paceOf(t record.Trial) pace { return pace{t.Workload, t.Size, t.Workers} }
+func paceOf(t record.Trial) pace { return pace{t.Workload, t.Size, t.Workers, t.Warmup} }
 
 func newSchedule(plan []record.Planned) schedule {
 	s := schedule{
@@ -125,6 +126,7 @@ func (s *schedule) end(r *record.Record) {
 			s.current = b
 			b.warmupsOK++
 		}
+		s.took(r)
 		return
 	}
 	if !s.seen[r.ID] {
@@ -136,11 +138,7 @@ func (s *schedule) end(r *record.Record) {
 	if r.Status == record.StatusSkipped {
 		return
 	}
-	// A trial that failed took its time too, but rarely that of a good one.
-	if r.Status == record.StatusOK && r.RunS > 0 {
-		p := paceOf(r.Trial)
-		s.runs[p] = append(s.runs[p], r.RunS)
-	}
+	s.took(r)
 	if r.RunS > 0 {
 		s.all = append(s.all, r.RunS)
 	}
@@ -150,10 +148,24 @@ func (s *schedule) end(r *record.Record) {
 	}
 }
 
-// usual is the time that a trial is expected to take, 0 when no trial
-// finished yet.
+// took notes how long a trial took. One that failed took its time too, but
+// rarely that of a good one.
+func (s *schedule) took(r *record.Record) {
+	if r.Status == record.StatusOK && r.RunS > 0 {
+		p := paceOf(r.Trial)
+		s.runs[p] = append(s.runs[p], r.RunS)
+	}
+}
+
+// usual is the time that a trial is expected to take: the median of its like,
+// or else the mean of all. It is 0 when no trial finished yet.
 func (s *schedule) usual(t record.Trial) float64 {
-	if v := s.runs[paceOf(t)]; len(v) > 0 {
+	p := paceOf(t)
+	if v := s.runs[p]; len(v) > 0 {
+		return median(v)
+	}
+	p.warmup = false
+	if v := s.runs[p]; len(v) > 0 {
 		return median(v)
 	}
 	return mean(s.all)

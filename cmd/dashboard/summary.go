@@ -25,9 +25,11 @@ func exitMeaning(code int) string {
 	return "an error ended the run"
 }
 
-// maxSummaryRows bounds the results that stay on the terminal; the report has
-// them all.
-const maxSummaryRows = 30
+// Bounds of what stays on the terminal; the report has everything.
+const (
+	maxSummaryRows     = 30
+	maxSummaryProblems = 8
+)
 
 // summaryLines is what stays on the terminal when the screen is closed: what
 // was measured, what went wrong, where the report is.
@@ -52,17 +54,23 @@ func (s *screen) summaryLines() []string {
 		}
 	}
 	lines = append(lines, "")
-	if len(s.problems) > 0 {
-		lines = append(lines, s.problemsRegion(w, 8)[1:]...)
-		if n := len(s.problems) - 8; n > 0 {
-			lines = append(lines, p.paint(faint, fmt.Sprintf("   %d more are in the report", n)))
+	for i, problem := range s.problems {
+		if i == maxSummaryProblems {
+			lines = append(lines, p.paint(faint, "   "+count(len(s.problems)-i)+" more are in the report"))
+			break
 		}
+		lines = append(lines, s.problemLines(problem, w, 4)...)
+	}
+	if len(s.problems) > 0 {
 		lines = append(lines, "")
 	}
 	if s.summary != "" {
 		lines = append(lines, s.summary)
 	}
 	lines = append(lines, s.closing())
+	if e := s.exitWords(); e != "" {
+		lines = append(lines, e)
+	}
 	if s.opts.ASCII {
 		for i := range lines {
 			lines[i] = ascii(lines[i])

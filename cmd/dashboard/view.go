@@ -53,7 +53,7 @@ func (s *screen) tiny(now time.Time) []string {
 		s.keyLine(),
 	}
 	for _, p := range s.problems {
-		lines = append(lines, s.problemLine(p, s.width))
+		lines = append(lines, s.problemLines(p, s.width, 1)[0])
 	}
 	return lines
 }
@@ -65,7 +65,7 @@ func (s *screen) runPage(now time.Time) []string {
 	room := s.height - len(head) - len(foot)
 	var body []string
 	if s.width >= twoColumns {
-		left := s.width * 11 / 20
+		left := min(s.width*11/20, 96)
 		body = beside(s.resultsRegion(left, room), s.sideColumn(now, s.width-left-2, room), left)
 	} else {
 		body = s.column(now, room)
@@ -78,7 +78,7 @@ func (s *screen) runPage(now time.Time) []string {
 
 // column stacks the regions for a narrow screen.
 func (s *screen) column(now time.Time, room int) []string {
-	nowLines := s.nowRegion(now, s.width)
+	nowLines := s.nowRegion(now, s.width, 1)
 	problems := s.problemsRegion(s.width, max(2, room/6))
 	events := 3
 	results := s.resultsRegion(s.width, max(4, room-len(nowLines)-len(problems)-1-events))
@@ -90,7 +90,7 @@ func (s *screen) column(now time.Time, room int) []string {
 
 // sideColumn stacks what stands beside the results on a wide screen.
 func (s *screen) sideColumn(now time.Time, w, room int) []string {
-	lines := s.nowRegion(now, w)
+	lines := s.nowRegion(now, w, 2)
 	lines = append(lines, "")
 	if p := s.problemsRegion(w, max(4, room/3)); len(p) > 0 {
 		lines = append(append(lines, p...), "")
@@ -159,7 +159,11 @@ func (s *screen) header(now time.Time) []string {
 	lines = append(lines, fmt.Sprintf(" %s%s %3d %%  %s", p.paint(accent, strings.Repeat("█", full)),
 		p.paint(faint, strings.Repeat("░", bar-full)), int(100*f), state))
 	lines = append(lines, " "+s.left(now))
-	return append(lines, s.fleetLine(), "")
+	lines = append(lines, s.fleetLine())
+	if s.height >= 30 {
+		lines = append(lines, "")
+	}
+	return lines
 }
 
 func (s *screen) trials() string {
@@ -213,21 +217,45 @@ func (s *screen) fleetLine() string {
 	}
 	text += fmt.Sprintf(" · %s/%s workers ", padLeft(count(registered), len(count(all))), count(all))
 	var ready, others string
-	shown := 0
 	for _, n := range s.fleet.nodes {
-		sign, role := stateSign(n.worst())
-		word := p.paint(role, sign) + " " + n.name
-		if n.worst() == "registered" {
-			ready += "  " + word
+		state := n.worst()
+		sign, role := stateSign(state)
+		word := "  " + p.paint(role, sign) + " " + n.name
+		if state == "registered" {
+			ready += word
 			continue
 		}
-		others += "  " + word + " " + p.paint(role, n.worst())
-		shown++
+		others += word + " " + p.paint(role, stateWord(state))
 	}
 	if line := text + others + ready; width(line) <= s.width {
 		return line
 	}
-	return cut(text+others, s.width-16) + fmt.Sprintf("  %s %d more", p.paint(better, "●"), len(s.fleet.nodes)-shown)
+	return text + s.fleetCounts()
+}
+
+// stateWord says a state to people.
+func stateWord(state string) string {
+	if state == "process" {
+		return "started"
+	}
+	return state
+}
+
+// fleetCounts sums up nodes that are too many to name; lost ones have their
+// names among what went wrong.
+func (s *screen) fleetCounts() string {
+	counts := map[string]int{}
+	for _, n := range s.fleet.nodes {
+		counts[n.worst()]++
+	}
+	text := ""
+	for _, state := range []string{"lost", "starting", "process", "registered"} {
+		if n := counts[state]; n > 0 {
+			sign, role := stateSign(state)
+			text += "  " + s.palette.paint(role, sign) + " " + plural(n, "node") + " " + stateWord(state)
+		}
+	}
+	return text
 }
 
 // keyLine tells what the keys do; while the run is being ended, how far that
