@@ -3,6 +3,7 @@ package runners
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -118,11 +119,11 @@ func TestDefaultExperiment(t *testing.T) {
 // TestSampleComments loads the sample with every commented example active.
 func TestSampleComments(t *testing.T) {
 	t.Parallel()
+	example := regexp.MustCompile(`^# (\[|[a-z_]+ = )`)
 	var out []string
 	for line := range strings.SplitSeq(string(presets.Default()), "\n") {
-		bare := strings.TrimPrefix(line, "# ")
-		if strings.HasPrefix(bare, "[") || strings.Contains(bare, " = ") && strings.HasPrefix(line, "# ") {
-			line = bare
+		if example.MatchString(line) {
+			line = strings.TrimPrefix(line, "# ")
 		}
 		out = append(out, line)
 	}

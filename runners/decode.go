@@ -35,7 +35,7 @@ func Load(path string, data []byte, cat Catalog) (*Experiment, error) {
 	l := &loader{file: path, text: text, cat: cat, places: positions{}}
 	l.splitLines()
 	if len(data) > maxFile {
-		l.mistakeAt(span{}, "generate trials as lists of values instead of single tables",
+		l.mistakeInFile("generate trials as lists of values instead of single tables",
 			"the file has %d bytes, more than the largest allowed, %d", len(data), maxFile)
 		return nil, l.mistakes.asError()
 	}
@@ -71,7 +71,7 @@ func (l *loader) syntax(err error) {
 	try := "mend the marked place: texts stand in quotes, lists look like [1, 2], comments begin with #"
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
-		l.mistakeAt(span{}, try, "TOML syntax: %s", strings.TrimPrefix(err.Error(), "toml: "))
+		l.mistakeInFile(try, "TOML syntax: %s", strings.TrimPrefix(err.Error(), "toml: "))
 		return
 	}
 	if strings.Contains(parse.Message, "'cluster'") || strings.Contains(parse.Message, "'cluster.") {
@@ -98,8 +98,8 @@ func (l *loader) experiment(e *Experiment, values map[string]any) {
 	for i, sub := range workloads {
 		l.workload(e, i, sub)
 	}
-	if len(workloads)+len(trials) == 0 {
-		l.mistakeAt(span{}, "add a table [[workload]] with name = \"...\"; names are: "+strings.Join(l.workloadNames(), ", "),
+	if len(workloads)+len(trials) == 0 && !l.refused("workload") && !l.refused("trial") {
+		l.mistakeInFile("add a table [[workload]] with name = \"...\"; names are: "+strings.Join(l.workloadNames(), ", "),
 			"no workload: nothing to run")
 	}
 	for i, sub := range excludes {
@@ -115,7 +115,7 @@ func (l *loader) experiment(e *Experiment, values map[string]any) {
 func (l *loader) settings(e *Experiment, t *table) {
 	e.Name = t.text("name", "")
 	if _, given := t.values["name"]; !given {
-		l.mistakeAt(span{}, `add a line such as: name = "overhead-laptop"`, "name is missing: run directories are called after it")
+		l.mistakeInFile(`add a line such as: name = "overhead-laptop"`, "name is missing: run directories are called after it")
 	} else if e.Name != "" && !fitsDirectory(e.Name) {
 		l.wrongValue(child("", "name"), "use up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit",
 			"name %q cannot be part of a directory's name", e.Name)
@@ -127,7 +127,8 @@ func (l *loader) settings(e *Experiment, t *table) {
 	e.Timeout = t.duration("timeout", time.Minute, time.Millisecond, longest)
 	if e.Timeout > e.ClaimTime {
 		l.wrongValue(child("", l.firstGiven(t, "timeout", "claim_time")), "make timeout shorter or claim_time longer",
-			"timeout of one trial (%s) is longer than the claim of the whole run (%s)", e.Timeout, e.ClaimTime)
+			"timeout of one trial (%s) is longer than the claim of the whole run (%s)",
+			plainDuration(e.Timeout), plainDuration(e.ClaimTime))
 	}
 	e.Retries = int(t.integer("retries", 1, 0, maxRetries))
 	e.Warmup = int(t.integer("warmup", 1, 0, maxWarmup))

@@ -127,6 +127,15 @@ func nearest(have string, names []string) string {
 	if len(have) > 64 {
 		return ""
 	}
+	var begun []string
+	for _, n := range names {
+		if len(have) >= 3 && strings.HasPrefix(n, strings.ToLower(have)) {
+			begun = append(begun, n)
+		}
+	}
+	if len(begun) == 1 {
+		return begun[0]
+	}
 	best, bestDistance := "", max(2, len(have)/3)+1
 	for _, n := range names {
 		d := distance(strings.ToLower(have), strings.ToLower(n))
@@ -159,6 +168,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
+// maxNamed is how many names are still listed beside a similar one.
+const maxNamed = 8
+
 // chooseOne is the advice for a name that does not exist.
 func chooseOne(have string, names []string) string {
 	if len(names) == 0 {
@@ -166,6 +178,9 @@ func chooseOne(have string, names []string) string {
 	}
 	list := "choose one of: " + strings.Join(names, ", ")
 	if near := nearest(have, names); near != "" && len(names) > 1 {
+		if len(names) > maxNamed {
+			return fmt.Sprintf("did you mean %q?", near)
+		}
 		return fmt.Sprintf("did you mean %q? %s", near, list)
 	}
 	return list

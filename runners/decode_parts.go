@@ -29,7 +29,7 @@ func (l *loader) clusters(e *Experiment, t *table) {
 			"cluster is a table (%s), not a name", strings.Join(slices.Sorted(maps.Keys(sub)), ", "))
 		return
 	}
-	e.Cluster = e.Clusters[t.oneOf("cluster", "local", slices.Sorted(maps.Keys(e.Clusters)))]
+	e.Cluster = e.Clusters[t.oneOf("cluster", "cluster", "local", slices.Sorted(maps.Keys(e.Clusters)))]
 }
 
 func (l *loader) cluster(name string, sub subtable) Cluster {
@@ -38,7 +38,7 @@ func (l *loader) cluster(name string, sub subtable) Cluster {
 	for _, k := range l.cat.Clusters {
 		kinds = append(kinds, k.Name)
 	}
-	c := Cluster{Name: name, Kind: t.oneOf("kind", "", kinds)}
+	c := Cluster{Name: name, Kind: t.oneOf("kind", "kind", "", kinds)}
 	if _, given := sub.values["kind"]; !given {
 		l.wrongKey(sub.path, "add a line with kind = one of: "+strings.Join(kinds, ", "), "%skind is missing", t.label)
 	}
@@ -89,15 +89,16 @@ func (l *loader) schedulers(e *Experiment, t *table) map[string]SchedulerSpec {
 		e.Schedulers = append(e.Schedulers, all[name])
 	}
 	_, given := t.values["schedulers"]
-	if _, grid := t.values["workload"]; grid && !given {
-		l.mistakeAt(span{}, fmt.Sprintf("add a line such as: schedulers = [%q]", strings.Join(kinds, `", "`)), "schedulers is missing: who is to decide?")
+	_, grid := t.values["workload"]
+	if _, trials := t.values["trial"]; !given && (grid || !trials) {
+		l.mistakeInFile(`add a line such as: schedulers = ["`+strings.Join(kinds, `", "`)+`"]`, "schedulers is missing: who is to decide?")
 	}
 	return all
 }
 
 func (l *loader) scheduler(name string, sub subtable, kinds []string) SchedulerSpec {
 	t := l.table(sub.path, label("[scheduler.%s]", name), sub.values)
-	s := SchedulerSpec{Name: name, Kind: t.oneOf("kind", "", kinds)}
+	s := SchedulerSpec{Name: name, Kind: t.oneOf("kind", "kind", "", kinds)}
 	if _, given := sub.values["kind"]; !given {
 		l.wrongKey(sub.path, "add a line with kind = one of: "+strings.Join(kinds, ", "), "%skind is missing", t.label)
 	}
@@ -208,7 +209,7 @@ func (l *loader) checkPairing(e *Experiment, t *table) {
 	case by != "" && !given:
 		l.wrongValue(child("", "schedulers"), "add a line policies = [...] with some of: "+strings.Join(l.cat.Policies, ", "),
 			"scheduler %q decides by a policy, but policies is missing", by)
-	case by == "" && given && len(e.Schedulers) > 0:
+	case by == "" && given && len(e.Schedulers) > 0 && !l.refused("schedulers"):
 		l.wrongKey(child("", "policies"), "add one of these to schedulers: "+strings.Join(able, ", ")+"; or remove the line",
 			"policies are given, but no scheduler uses them")
 	}
@@ -234,7 +235,7 @@ func (l *loader) workload(e *Experiment, index int, sub subtable) {
 
 // workloadEntry reads the name of a workload.
 func (l *loader) workloadEntry(t *table, key string) (WorkloadEntry, bool) {
-	name := t.oneOf(key, "", l.workloadNames())
+	name := t.oneOf(key, "workload", "", l.workloadNames())
 	if _, given := t.values[key]; !given {
 		l.wrongKey(t.path, "add a line with "+key+" = one of: "+strings.Join(l.workloadNames(), ", "), "%s%s is missing", t.label, key)
 	}
@@ -295,7 +296,7 @@ func (l *loader) trial(e *Experiment, index int, sub subtable, schedulers map[st
 	checkPolicy func(path, what string, value any) (string, bool)) {
 	t := l.table(sub.path, label("[[trial]] %d", index+1), sub.values)
 	c := cell{path: sub.path}
-	name := t.oneOf("scheduler", "", slices.Sorted(maps.Keys(schedulers)))
+	name := t.oneOf("scheduler", "scheduler", "", slices.Sorted(maps.Keys(schedulers)))
 	c.scheduler = schedulers[name]
 	for _, key := range []string{"scheduler", "workers_per_node"} {
 		if _, given := sub.values[key]; !given {

@@ -101,8 +101,11 @@ func (s *scanner) header(brackets int) string {
 			s.mark(path, place{all, all})
 			s.arrays[path]++
 			path = element(path, s.arrays[path]-1)
-		} else if n := s.arrays[path]; n > 0 {
-			path = element(path, n-1)
+		} else {
+			s.mark(path, place{all, all})
+			if n := s.arrays[path]; n > 0 {
+				path = element(path, n-1)
+			}
 		}
 	}
 	s.places[path] = place{all, all}

@@ -32,6 +32,20 @@ func (l *loader) mistakeAt(at span, try, format string, args ...any) {
 		Reason: fmt.Sprintf(format, args...), Try: try, source: source})
 }
 
+// mistakeInFile notes a mistake that has no place: something is missing.
+func (l *loader) mistakeInFile(try, format string, args ...any) {
+	l.mistakes = append(l.mistakes, &Mistake{File: l.file, Line: 1, Column: 1, Reason: fmt.Sprintf(format, args...), Try: try})
+}
+
+// refused tells whether there is a mistake in the value of a key of the file.
+func (l *loader) refused(key string) bool {
+	at := l.places[child("", key)].value
+	return slices.ContainsFunc(l.mistakes, func(m *Mistake) bool {
+		from := l.starts[m.Line-1] + m.Column - 1
+		return at.from <= from && from < at.to
+	})
+}
+
 // wrongKey and wrongValue note a mistake at a key or at its value.
 func (l *loader) wrongKey(path, try, format string, args ...any) {
 	l.mistakeAt(l.places[path].key, try, format, args...)
@@ -97,7 +111,7 @@ func typeName(value any) string {
 	case float64:
 		switch {
 		case math.IsNaN(v):
-			return "not a number (nan)"
+			return "nan"
 		case math.IsInf(v, 0):
 			return "infinite"
 		}
@@ -175,11 +189,11 @@ func (t *table) checkText(path, what string, value any) (string, bool) {
 	return s, true
 }
 
-// oneOf reads a name that must be among some.
-func (t *table) oneOf(key, fallback string, names []string) string {
+// oneOf reads the name of something that must be among some.
+func (t *table) oneOf(key, noun, fallback string, names []string) string {
 	s := t.text(key, fallback)
 	if s != fallback && !slices.Contains(names, s) {
-		t.wrongValue(child(t.path, key), chooseOne(s, names), "%sunknown %s %q", t.label, key, s)
+		t.wrongValue(child(t.path, key), chooseOne(s, names), "%sunknown %s %q", t.label, noun, s)
 		return fallback
 	}
 	return s
@@ -261,7 +275,7 @@ func (t *table) duration(key string, fallback, low, high time.Duration) time.Dur
 	switch v := value.(type) {
 	case int64:
 		if v > int64(high/time.Second) || v < 0 {
-			t.outside(path, key, v, low.String(), high.String(), v < 0)
+			t.outside(path, key, v, plainDuration(low), plainDuration(high), v < 0)
 			return fallback
 		}
 		d = time.Duration(v) * time.Second
@@ -279,7 +293,7 @@ func (t *table) duration(key string, fallback, low, high time.Duration) time.Dur
 		return fallback
 	}
 	if d < low || d > high {
-		t.outside(path, key, quoteText(value), low.String(), high.String(), d < low)
+		t.outside(path, key, quoteText(value), plainDuration(low), plainDuration(high), d < low)
 		return fallback
 	}
 	return d
@@ -287,6 +301,17 @@ func (t *table) duration(key string, fallback, low, high time.Duration) time.Dur
 
 // longest bounds every duration of a file, so that sums do not overflow.
 const longest = 10_000 * time.Hour
+
+// plainDuration writes "10000h" for what Go writes as "10000h0m0s".
+func plainDuration(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
 
 func parseDuration(s string) (time.Duration, error) {
 	parts := strings.Split(s, ":")

@@ -133,7 +133,7 @@ func (l *loader) checkGrid(e *Experiment) {
 	decides := func(kind string) bool { k, _ := l.cat.kind(kind); return k.Policies }
 	total := (e.size(decides) + float64(len(e.extra))) * float64(e.Repetitions)
 	if total > maxTrials || math.IsNaN(total) {
-		l.mistakeAt(span{}, "shorten a list, or leave repetitions out", "%.0f trials are more than the largest allowed, %d", total, maxTrials)
+		l.mistakeInFile("shorten a list, or leave repetitions out", "%.0f trials are more than the largest allowed, %d", total, maxTrials)
 		return
 	}
 	l.checkNodes(e)
