@@ -93,7 +93,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"version --frobnicate", []string{"unknown flag: --frobnicate", "Try: esched version --help"}},
 		{"version now", []string{`unexpected argument "now"`, "Try: esched version --help"}},
 		{"serve", []string{"no socket", "Try: esched serve --socket"}},
-		{"serve --socket s --policy earlist-start", []string{`unknown policy "ernest-start"`, "Try: --policy earliest-start"}},
+		{"serve --socket s --policy earlist-start", []string{`unknown policy "earlist-start"`, "Try: --policy earliest-start"}},
 		{"serve --socket s --seed x", []string{"invalid argument", "Try: esched serve --help"}},
 	}
 	for _, test := range tests {

@@ -24,7 +24,7 @@ type Resumption struct {
 // Resume compares what a run directory holds with the plan that is to be
 // completed. Records count only when their content still has the identity
 // under which they were stored.
-func Resume(earlier *record.Run, plan Plan) Resumption {
+func Resume(earlier *record.Run, plan *Plan) Resumption {
 	res := Resumption{Done: map[string]record.Record{}, Warnings: slices.Clone(earlier.Warnings)}
 	before := map[string]bool{}
 	for _, p := range earlier.Manifest.Plan {

@@ -93,7 +93,7 @@ type Journal interface {
 // called at any time and from any goroutine.
 type Runner struct {
 	// Plan, Site and Journal are required.
-	Plan    Plan
+	Plan    *Plan
 	Site    Site
 	Journal Journal
 	// Show is told of every event after it is on disk. It must not block for

@@ -182,7 +182,7 @@ func trial(workload, scheduler string, repetition int) record.Trial {
 
 // twoBlocks is a plan of four trials: a and b under dask, then under sidekick
 // (repetition 2, so that names differ), each block with a warm-up of a.
-func twoBlocks() Plan {
+func twoBlocks() *Plan {
 	block := func(scheduler string, repetition int) Block {
 		warmup := trial("a", scheduler, 0)
 		warmup.Warmup = true
@@ -190,10 +190,10 @@ func twoBlocks() Plan {
 			Repetition: repetition, Warmups: []record.Trial{warmup},
 			Trials: []record.Trial{trial("a", scheduler, repetition), trial("b", scheduler, repetition)}}
 	}
-	return Plan{Blocks: []Block{block("dask", 1), block("sidekick", 2)}}
+	return &Plan{Blocks: []Block{block("dask", 1), block("sidekick", 2)}}
 }
 
-func newRunner(w *world, p Plan) *Runner {
+func newRunner(w *world, p *Plan) *Runner {
 	return &Runner{Plan: p, Site: w, Journal: w, Now: time.Now, Kill: context.Background(),
 		Limit: func(record.Trial) time.Duration { return time.Minute }}
 }
