@@ -111,7 +111,7 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 		}
 	}
 	add(groupSetup, newDoctor(g), newEnv(g), newClean(g), newVersion(g))
-	add(groupRun, newInit(g))
+	add(groupRun, newInit(g), newStatus(g))
 	add(groupParts, newPolicies(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough

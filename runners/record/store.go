@@ -174,7 +174,13 @@ func (s *Store) Close() error {
 var errClosed = errors.New("run store is closed")
 
 func (s *Store) closeFiles() error {
-	err := errors.Join(s.events.close(), s.trials.close()) // trials last: it holds the lock
+	err := s.events.close()
+	if s.trials != nil {
+		// Given back by name: a process that is just being started shares the
+		// open file until its program is loaded, and with it the lock.
+		_ = syscall.Flock(int(s.trials.file.Fd()), syscall.LOCK_UN)
+		err = errors.Join(err, s.trials.close())
+	}
 	s.trials, s.events = nil, nil
 	return err
 }
