@@ -16,7 +16,7 @@ func (l *loader) clusters(e *Experiment, t *table) {
 	if _, described := tables["local"]; !described {
 		c := Cluster{Name: "local", Kind: "local"}
 		if entry, ok := l.cat.cluster("local"); ok {
-			c.Options = l.table("", "", nil).options(entry.Options)
+			c.Options, c.maxNodes = l.table("", "", nil).options(entry.Options), entry.MaxNodes
 		}
 		e.Clusters["local"] = c
 	}
@@ -50,7 +50,7 @@ func (l *loader) cluster(name string, sub subtable) Cluster {
 		l.wrongValue(child(sub.path, "kind"), "give the cluster another name",
 			"%sthe cluster named local is this machine, its kind cannot be %q", t.label, c.Kind)
 	}
-	c.Options = t.options(entry.Options)
+	c.Options, c.maxNodes = t.options(entry.Options), entry.MaxNodes
 	t.finish()
 	return c
 }
@@ -62,7 +62,7 @@ func (l *loader) schedulers(e *Experiment, t *table) map[string]SchedulerSpec {
 	var kinds []string
 	for _, k := range l.cat.Kinds {
 		kinds = append(kinds, k.Name)
-		all[k.Name] = SchedulerSpec{Name: k.Name, Kind: k.Name, Options: l.table("", "", nil).options(k.Options)}
+		all[k.Name] = SchedulerSpec{Name: k.Name, Kind: k.Name}
 	}
 	tables := l.named(t, "scheduler")
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
@@ -108,6 +108,11 @@ func (l *loader) scheduler(name string, sub subtable, kinds []string) SchedulerS
 		return s
 	}
 	s.Options = t.options(entry.Options)
+	for _, p := range entry.Options {
+		if p.Default != nil && s.Options[p.Name] == p.Default {
+			delete(s.Options, p.Name)
+		}
+	}
 	t.finish()
 	return s
 }

@@ -34,6 +34,9 @@ type scanner struct {
 // scanPositions finds the places of all keys and values.
 func scanPositions(text string) positions {
 	s := &scanner{text: text, places: positions{}, arrays: map[string]int{}}
+	if s.here("\ufeff") { // byte order mark
+		s.at += len("\ufeff")
+	}
 	base := ""
 	for {
 		s.blanks()

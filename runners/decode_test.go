@@ -203,7 +203,7 @@ func TestSchedulerSettings(t *testing.T) {
 	}
 	text = strings.Replace(text, "inf", "1.5", 1)
 	e := mustLoad(t, strings.Replace(text, `["dask", "sidekick"]`, `["t", "sidekick"]`, 1))
-	if have, want := fmt.Sprint(e.Schedulers), "[{t dask map[distributed.a.b:1.5] map[]} {sidekick sidekick map[] map[slots:adaptive]}]"; have != want {
+	if have, want := fmt.Sprint(e.Schedulers), "[{t dask map[distributed.a.b:1.5] map[]} {sidekick sidekick map[] map[]}]"; have != want {
 		t.Errorf("schedulers: have %s, want %s", have, want)
 	}
 }

@@ -176,20 +176,20 @@ func (l *loader) line(at span) int {
 
 // checkNodes holds numbers of nodes against what the cluster's kind allows.
 func (l *loader) checkNodes(e *Experiment) {
-	entry, _ := l.cat.cluster(e.Cluster.Kind)
-	if entry.MaxNodes == 0 {
+	most := e.Cluster.maxNodes
+	if most == 0 {
 		return
 	}
 	for _, n := range e.Nodes {
-		if n > entry.MaxNodes {
-			l.wrongValue(child("", "nodes"), fmt.Sprintf("use up to %d, or choose another cluster", entry.MaxNodes),
-				"nodes: cluster %q (kind %s) has at most %d, not %d", e.Cluster.Name, e.Cluster.Kind, entry.MaxNodes, n)
+		if n > most {
+			l.wrongValue(child("", "nodes"), fmt.Sprintf("use up to %d, or choose another cluster", most),
+				"nodes: cluster %q (kind %s) has at most %d, not %d", e.Cluster.Name, e.Cluster.Kind, most, n)
 		}
 	}
 	for _, c := range e.extra {
-		if c.nodes > entry.MaxNodes {
-			l.wrongValue(child(c.path, "nodes"), fmt.Sprintf("use up to %d, or choose another cluster", entry.MaxNodes),
-				"[[trial]]: cluster %q (kind %s) has at most %d nodes, not %d", e.Cluster.Name, e.Cluster.Kind, entry.MaxNodes, c.nodes)
+		if c.nodes > most {
+			l.wrongValue(child(c.path, "nodes"), fmt.Sprintf("use up to %d, or choose another cluster", most),
+				"[[trial]]: cluster %q (kind %s) has at most %d nodes, not %d", e.Cluster.Name, e.Cluster.Kind, most, c.nodes)
 		}
 	}
 }

@@ -1,7 +1,12 @@
 package runners
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/esched/esched/internal/hint"
 )
 
 // Experiment is what one experiment file declares, checked and complete:
@@ -51,6 +56,26 @@ type Cluster struct {
 	Name    string         `json:"name"`
 	Kind    string         `json:"kind"`
 	Options map[string]any `json:"options,omitempty"`
+
+	maxNodes int // 0: no limit known
+}
+
+// OnCluster returns the experiment with another of its clusters chosen.
+func (e *Experiment) OnCluster(name string) (*Experiment, error) {
+	c, ok := e.Clusters[name]
+	if !ok {
+		err := fmt.Errorf("unknown cluster %q in %s", name, e.Path)
+		return nil, hint.WithExit(hint.With(err, chooseOne(name, slices.Sorted(maps.Keys(e.Clusters)))), hint.ExitUsage)
+	}
+	for _, cell := range e.cells {
+		if c.maxNodes > 0 && cell.nodes > c.maxNodes {
+			err := fmt.Errorf("cluster %q (kind %s) has at most %d nodes, the experiment asks for %d", name, c.Kind, c.maxNodes, cell.nodes)
+			return nil, hint.WithExit(hint.With(err, "choose another cluster, or fewer nodes in "+e.Path), hint.ExitUsage)
+		}
+	}
+	other := *e
+	other.Cluster = c
+	return &other, nil
 }
 
 // Workload is one [[workload]] table: a program and the grid of its

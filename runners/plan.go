@@ -39,7 +39,9 @@ type SchedulerSpec struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// Dask holds Dask configuration values set for it, Options what its kind
-	// understands ("slots" for the sidekick: "adaptive" or "stock").
+	// understands ("slots" for the sidekick: "adaptive" or "stock"). An option
+	// with its default value is absent, so that identities of trials outlive the
+	// invention of further options.
 	Dask    map[string]any `json:"dask,omitempty"`
 	Options map[string]any `json:"options,omitempty"`
 }
