@@ -1,0 +1,204 @@
+'use strict';
+// The functions that the options of the figures name. They know nothing of
+// schedulers: a figure's numbers and words come with its option.
+
+function eschedGroup(text) {
+  const [whole, part] = text.split('.');
+  return whole.replace(/\B(?=(\d{3})+$)/g, ',') + (part === undefined ? '' : '.' + part);
+}
+function eschedNumber(value) {
+  return eschedGroup(String(Number(Number(value).toPrecision(6))));
+}
+function eschedPercent(value) {
+  return String(Number((100 * value).toPrecision(4)));
+}
+function eschedTooltip(p) {
+  const name = p.data && p.data.name ? p.data.name : p.seriesName;
+  return echarts.format.encodeHTML(name);
+}
+// An interval is a line with caps. Its ends are cut off at the plot's edge.
+function eschedWhisker(api, a, b, across) {
+  const cap = 5, style = { stroke: api.visual('color'), lineWidth: 2, fill: null };
+  const line = (x1, y1, x2, y2) => ({ type: 'line', shape: { x1, y1, x2, y2 }, style });
+  const caps = across
+    ? [line(a[0], a[1] - cap, a[0], a[1] + cap), line(b[0], b[1] - cap, b[0], b[1] + cap)]
+    : [line(a[0] - cap, a[1], a[0] + cap, a[1]), line(b[0] - cap, b[1], b[0] + cap, b[1])];
+  return { type: 'group', children: [line(a[0], a[1], b[0], b[1]), ...caps] };
+}
+function eschedClip(params, point) {
+  const r = params.coordSys;
+  return [Math.max(r.x, Math.min(r.x + r.width, point[0])), Math.max(r.y, Math.min(r.y + r.height, point[1]))];
+}
+function eschedIntervalX(params, api) {
+  return eschedWhisker(api, eschedClip(params, api.coord([api.value(0), api.value(1)])), eschedClip(params, api.coord([api.value(2), api.value(1)])), true);
+}
+function eschedIntervalY(params, api) {
+  return eschedWhisker(api, eschedClip(params, api.coord([api.value(0), api.value(1)])), eschedClip(params, api.coord([api.value(0), api.value(2)])), false);
+}
+// A row's label stands in the margin at the right.
+function eschedRowLabel(params, api) {
+  const r = params.coordSys, at = api.coord([api.value(0), api.value(1)]);
+  const css = getComputedStyle(document.documentElement);
+  return {
+    type: 'text',
+    style: {
+      text: eschedLabels[params.seriesId + '/' + params.dataIndex] || '', x: r.x + r.width + 12, y: at[1],
+      verticalAlign: 'middle', fill: css.getPropertyValue('--ink').trim(), fontSize: 12, lineHeight: 15, fontFamily: css.fontFamily,
+    },
+  };
+}
+const eschedLabels = {};
+
+(function () {
+  const figures = window.eschedFigures || [];
+  const drawn = [];
+
+  // Colours are names of CSS variables, so that they follow the page.
+  function resolve(node, css) {
+    if (typeof node === 'string') {
+      const m = /^var\((--[a-z0-9]+)\)$/.exec(node);
+      return m ? css.getPropertyValue(m[1]).trim() : node;
+    }
+    if (Array.isArray(node)) return node.map((n) => resolve(n, css));
+    if (node && typeof node === 'object') {
+      const copy = {};
+      for (const k of Object.keys(node)) copy[k] = resolve(node[k], css);
+      return copy;
+    }
+    return node;
+  }
+
+  function draw(f, width) {
+    const box = document.getElementById(f.id);
+    const css = getComputedStyle(document.documentElement);
+    const old = echarts.getInstanceByDom(box);
+    if (old) old.dispose();
+    width = width || box.clientWidth;
+    if (!width) return;
+    const option = resolve(f.option(), css);
+    const narrow = width < 620, small = width < 460;
+    option.backgroundColor = 'transparent';
+    option.textStyle = { fontFamily: css.fontFamily };
+    Object.assign(option.tooltip, { confine: true, appendTo: 'body', backgroundColor: css.getPropertyValue('--soft').trim(), borderColor: css.getPropertyValue('--axis').trim(), textStyle: { color: css.getPropertyValue('--ink').trim(), fontSize: 13 }, extraCssText: 'white-space:normal;max-width:min(420px,90vw)' });
+    const y = option.yAxis[0];
+    if (y.type === 'category') {
+      const labels = option.series.filter((s) => s.name === 'labels');
+      if (narrow) option.series = option.series.filter((s) => s.name !== 'labels');
+      const longest = Math.max(0, ...labels.flatMap((s) => s.data.map((d) => Math.max(...d.value[2].split('\n').map((t) => t.length)))));
+      option.grid.right = labels.length && !narrow ? Math.min(240, 30 + 7 * longest) : 24;
+      Object.assign(y.axisLabel, { width: small ? 118 : narrow ? 170 : 280, overflow: 'break', lineHeight: 14 });
+    }
+    if (small) {
+      option.xAxis[0].splitNumber = 4;
+      option.xAxis[0].axisLabel.fontSize = 11;
+      option.xAxis[0].nameTextStyle.fontSize = 12;
+      y.axisLabel.fontSize = 11;
+    }
+    option.series.forEach((s, i) => {
+      s.id = f.id + '-' + i;
+      s.clip = s.type === 'custom' ? false : true;
+      if (s.type === 'custom') s.silent = s.name === 'labels';
+      if (s.name === 'labels') s.data.forEach((d, j) => { eschedLabels[s.id + '/' + j] = d.value[2]; });
+      if (s.type === 'line') { s.z = 2; s.symbolKeepAspect = true; }
+      if (s.type === 'scatter') s.z = s.itemStyle.opacity === 1 ? 4 : 3;
+    });
+    const front = option.series.find((s) => s.type !== 'custom');
+    if (f.parity !== null && front) {
+      front.markLine = { silent: true, symbol: 'none', animation: false, data: [{ xAxis: f.parity }], label: { show: false }, lineStyle: { color: css.getPropertyValue('--ink').trim(), type: 'solid', width: 1.2 } };
+    }
+    const chart = echarts.init(box, null, { renderer: 'svg', width, height: f.height });
+    chart.setOption(option);
+    drawn.push(f.id);
+    const svg = box.querySelector('svg');
+    if (svg) { svg.setAttribute('role', 'img'); svg.setAttribute('aria-label', f.alt); }
+    box.dataset.drawn = 'yes';
+  }
+  function drawAll(width) { figures.forEach((f) => draw(f, width)); }
+
+  if (window.echarts) {
+    drawAll();
+    let last = window.innerWidth, waiting = 0;
+    window.addEventListener('resize', () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => { if (window.innerWidth !== last) { last = window.innerWidth; drawAll(); } }, 120);
+    });
+    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAll());
+    // Paper is light and about 700 pixels wide.
+    window.matchMedia('print').addEventListener('change', (e) => drawAll(e.matches ? 690 : undefined));
+  }
+
+  // Tables: a click on a column's head sorts.
+  function valueOf(row, i) {
+    const text = row.cells[i].textContent.trim();
+    const number = Number(text.replace(/,/g, ''));
+    return text === '–' ? null : text !== '' && !Number.isNaN(number) ? number : text;
+  }
+  function compare(a, b, sign) {
+    if (a === null || b === null) return (a === null) - (b === null);
+    if (typeof a === 'number' && typeof b === 'number') return sign * (a - b);
+    return sign * String(a).localeCompare(String(b), 'en', { numeric: true });
+  }
+  function closeRows(table) { table.querySelectorAll('tr.open').forEach((r) => r.remove()); }
+  document.querySelectorAll('table.sortable').forEach((table) => {
+    const head = table.tHead.rows[0], body = table.tBodies[0];
+    Array.from(head.cells).forEach((cell, i) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.append(...cell.childNodes);
+      cell.append(button);
+      button.addEventListener('click', () => {
+        const sign = cell.getAttribute('aria-sort') === 'ascending' ? -1 : 1;
+        Array.from(head.cells).forEach((c) => c.removeAttribute('aria-sort'));
+        cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
+        closeRows(table);
+        const rows = Array.from(body.rows).map((row) => [valueOf(row, i), row]);
+        rows.sort((a, b) => compare(a[0], b[0], sign));
+        body.append(...rows.map((r) => r[1]));
+      });
+    });
+  });
+
+  // The table of trials: filter, and details by click or Enter.
+  const trials = document.getElementById('trials');
+  if (!trials) return;
+  const rows = Array.from(trials.tBodies[0].rows);
+  const filter = document.getElementById('filter'), shown = document.getElementById('shown');
+  document.querySelector('.filter').hidden = false;
+  let texts = null;
+  filter.addEventListener('input', () => {
+    texts = texts || rows.map((r) => r.textContent.toLowerCase());
+    closeRows(trials);
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let n = 0;
+    rows.forEach((r, i) => { const on = words.every((w) => texts[i].includes(w)); r.hidden = !on; if (on) n++; });
+    shown.textContent = eschedGroup(String(n)) + ' of ' + eschedGroup(String(rows.length)) + ' shown';
+  });
+  const source = document.getElementById('details');
+  let details = null;
+  function element(name, text) { const e = document.createElement(name); if (text !== undefined) e.textContent = text; return e; }
+  function open(row) {
+    if (row.nextElementSibling && row.nextElementSibling.classList.contains('open')) { row.nextElementSibling.remove(); row.setAttribute('aria-expanded', 'false'); return; }
+    details = details || JSON.parse(source.textContent);
+    const d = details[rows.indexOf(row)];
+    const opened = element('tr'), cell = element('td'), list = element('dl');
+    opened.className = 'open';
+    cell.colSpan = row.cells.length;
+    d.f.forEach(([name, value]) => list.append(element('dt', name), element('dd', value)));
+    if (d.w) {
+      const table = element('table'), head = element('tr');
+      ['Worker', 'Tasks', 'Busy (s)'].forEach((h) => head.append(element('th', h)));
+      table.append(head);
+      d.w.forEach((w) => { const r = element('tr'); w.forEach((v, i) => { const c = element('td', v); if (i) c.className = 'n'; r.append(c); }); table.append(r); });
+      const dd = element('dd');
+      dd.append(table);
+      list.append(element('dt', 'Workers'), dd);
+    }
+    cell.append(list);
+    opened.append(cell);
+    row.after(opened);
+    row.setAttribute('aria-expanded', 'true');
+  }
+  rows.forEach((r) => { r.tabIndex = 0; });
+  trials.tBodies[0].addEventListener('click', (e) => { const r = e.target.closest('tr'); if (r && rows.includes(r)) open(r); });
+  trials.tBodies[0].addEventListener('keydown', (e) => { if (e.key === 'Enter' && rows.includes(e.target)) { e.preventDefault(); open(e.target); } });
+})();

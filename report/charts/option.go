@@ -1,0 +1,212 @@
+package charts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+)
+
+// symbols tell series apart without colour; colours repeat after Colors
+// series, symbols with another period, so that no two of 56 series look alike.
+var symbols = [...]string{"circle", "rect", "triangle", "diamond", "path://M0,4 L4,4 L4,0 L6,0 L6,4 L10,4 L10,6 L6,6 L6,10 L4,10 L4,6 L0,6 Z", "arrow", "roundRect"}
+
+// Colors is the number of colours of the page's palette.
+const Colors = 8
+
+// SymbolName is the name of the symbol of a series, as the page's legend
+// knows it.
+func SymbolName(series int) string {
+	return [...]string{"circle", "rect", "triangle", "diamond", "plus", "arrow", "round"}[series%len(symbols)]
+}
+
+// ColorName is the CSS variable of the colour of a series.
+func ColorName(series int) string {
+	if series == Ideal {
+		return "--ideal"
+	}
+	return fmt.Sprintf("--s%d", series%Colors)
+}
+
+func color(series int) string { return "var(" + ColorName(series) + ")" }
+
+// Option returns the option object of the figure as a JavaScript expression.
+// It is safe inside a script element.
+func Option(f Figure) (script string, err error) {
+	// go-echarts panics when its templates or options do not fit.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("figure %s: %v", f.ID, r)
+		}
+	}()
+	c := charts.NewScatter()
+	c.ClearPresetJSAssets()
+	c.SetGlobalOptions(
+		charts.WithInitializationOpts(opts.Initialization{ChartID: f.ID, Renderer: "svg"}),
+		charts.WithAnimation(false),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}), // the page has it, where it can wrap
+		charts.WithAriaOpts(&opts.Aria{Enabled: opts.Bool(true)}),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item", Formatter: opts.FuncOpts("eschedTooltip")}),
+		charts.WithColorsOpts(opts.Colors{color(0)}),
+	)
+	for _, m := range f.Marks {
+		addMark(c, f, m)
+	}
+	option, err := json.Marshal(c.JSON())
+	if err != nil {
+		return "", fmt.Errorf("figure %s: %w", f.ID, err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(option, &tree); err != nil {
+		return "", fmt.Errorf("figure %s: %w", f.ID, err)
+	}
+	// go-echarts has no field for these.
+	tree["xAxis"], tree["yAxis"] = []any{axis(f.X, false)}, []any{axis(f.Y, true)}
+	top := 36
+	if len(f.Y.Categories) > 0 {
+		top = 14
+	}
+	tree["grid"] = map[string]any{"left": 8, "right": 28, "top": top, "bottom": 34, "containLabel": true}
+	tree["aria"] = map[string]any{"enabled": true, "label": map[string]any{"description": f.Alt}}
+	delete(tree, "toolbox")
+	delete(tree, "title")
+	delete(tree, "color")
+	return expression(tree)
+}
+
+// function names a function of the page's script where go-echarts has no
+// field for one; the markers are those of go-echarts.
+func function(name string) string { return string(opts.FuncOpts(name)) }
+
+// expression writes a tree as JavaScript: strings marked as functions lose
+// their quotes.
+func expression(tree any) (string, error) {
+	const mark = "__f__"
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // escapes <, > and &, as a script element needs
+	if err := e.Encode(tree); err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(b.String())
+	text = strings.ReplaceAll(text, `"`+mark, "")
+	return strings.ReplaceAll(text, mark+`"`, ""), nil
+}
+
+// plain takes go-echarts' function marker out of words from outside: a series
+// with such a name would become program text.
+func plain(s string) string { return strings.ReplaceAll(s, "__f__", "_f_") }
+
+func axis(a Axis, vertical bool) map[string]any {
+	line := map[string]any{"show": true, "lineStyle": map[string]any{"color": "var(--axis)"}}
+	label := map[string]any{"color": "var(--ink)", "fontSize": 13, "hideOverlap": true}
+	m := map[string]any{
+		"name": plain(a.Name), "nameLocation": "middle", "nameTextStyle": map[string]any{"color": "var(--muted)", "fontSize": 13},
+		"axisLine": line, "axisLabel": label, "axisTick": map[string]any{"show": true, "lineStyle": map[string]any{"color": "var(--axis)"}},
+		"splitLine": map[string]any{"show": true, "lineStyle": map[string]any{"color": "var(--grid)"}},
+	}
+	m["nameGap"] = 30
+	if vertical { // above the axis, where it can be read without turning the head
+		m["nameLocation"], m["nameGap"] = "end", 12
+		m["nameTextStyle"].(map[string]any)["align"] = "left"
+	} else {
+		label["alignMaxLabel"] = "right"
+	}
+	if len(a.Categories) > 0 {
+		categories := make([]string, len(a.Categories))
+		for i, c := range a.Categories {
+			categories[i] = plain(c)
+		}
+		m["type"], m["data"] = "category", categories
+		label["interval"], label["hideOverlap"] = 0, false
+		if vertical {
+			m["inverse"] = true
+			m["name"] = "" // the rows say what they are
+			m["axisTick"] = map[string]any{"show": false}
+		}
+		return m
+	}
+	m["type"], m["min"], m["max"] = "value", a.Min, a.Max
+	if a.Log {
+		m["type"], m["logBase"] = "log", 10
+	}
+	label["formatter"] = function("eschedNumber")
+	if a.Percent {
+		label["formatter"] = function("eschedPercent")
+	}
+	if a.Ticks != nil {
+		label["customValues"] = a.Ticks
+		m["axisTick"].(map[string]any)["customValues"] = a.Ticks
+	}
+	return m
+}
+
+func addMark(c *charts.Scatter, f Figure, m Mark) {
+	name := plain(m.Series)
+	symbol, size := "circle", 6
+	if m.Shape == Dots || m.Shape == Line {
+		symbol, size = symbols[max(m.Color, 0)%len(symbols)], 11
+	}
+	switch m.Shape {
+	case Dots, Raw:
+		points := make([]opts.ScatterData, len(m.Point))
+		for i, p := range m.Point {
+			points[i] = opts.ScatterData{Name: plain(p.Name), Value: []float64{p.X, p.Y}, Symbol: symbol, SymbolSize: size}
+		}
+		opacity := opts.Float(1)
+		if m.Shape == Raw {
+			opacity = opts.Float(0.45)
+		}
+		c.AddSeries(name, points, charts.WithItemStyleOpts(opts.ItemStyle{Color: color(m.Color), Opacity: opacity}))
+	default:
+		c.Overlap(line(name, symbol, size, m))
+	}
+	intervals, labels := make([]opts.CustomData, 0), make([]opts.CustomData, 0)
+	rows := len(f.Y.Categories) > 0
+	for _, p := range m.Point {
+		if p.Lo != nil && p.Hi != nil {
+			value := []float64{p.X, *p.Lo, *p.Hi}
+			if rows {
+				value = []float64{*p.Lo, p.Y, *p.Hi}
+			}
+			intervals = append(intervals, opts.CustomData{Name: plain(p.Name), Value: value})
+		}
+		if p.Label != "" {
+			labels = append(labels, opts.CustomData{Name: plain(p.Label), Value: []any{p.X, p.Y, plain(p.Label)}})
+		}
+	}
+	style := charts.WithItemStyleOpts(opts.ItemStyle{Color: color(m.Color)})
+	if len(intervals) > 0 {
+		render := "eschedIntervalY"
+		if rows {
+			render = "eschedIntervalX"
+		}
+		c.Overlap(charts.NewCustom().AddSeries(name, intervals, style,
+			charts.WithCustomChartOpts(opts.CustomChart{RenderItem: opts.FuncOpts(render)})))
+	}
+	if len(labels) > 0 {
+		c.Overlap(charts.NewCustom().AddSeries("labels", labels,
+			charts.WithCustomChartOpts(opts.CustomChart{RenderItem: opts.FuncOpts("eschedRowLabel")})))
+	}
+}
+
+func line(name, symbol string, size int, m Mark) *charts.Line {
+	points := make([]opts.LineData, len(m.Point))
+	for i, p := range m.Point {
+		points[i] = opts.LineData{Name: plain(p.Name), Value: []float64{p.X, p.Y}, Symbol: symbol, SymbolSize: size}
+	}
+	style := opts.LineStyle{Color: color(m.Color), Width: 2}
+	shape := opts.LineChart{ShowSymbol: opts.Bool(m.Shape == Line)}
+	switch m.Shape {
+	case Dashed:
+		style.Type, style.Width = "dashed", 1.5
+	case Steps:
+		shape.Step = "end"
+	}
+	l := charts.NewLine()
+	l.AddSeries(name, points, charts.WithLineChartOpts(shape), charts.WithLineStyleOpts(style),
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: color(m.Color)}))
+	return l
+}
