@@ -38,6 +38,9 @@ func (m *Manager) Ensure(ctx context.Context, name string) (Environment, error) 
 
 // create makes the environment unless another process does first.
 func (m *Manager) create(ctx context.Context, l Lockfile) (Environment, error) {
+	if !filepath.IsAbs(m.CacheDir) {
+		return Environment{}, fmt.Errorf("cache directory %q is not absolute", m.CacheDir)
+	}
 	uv := m.uv()
 	py, err := m.findPython(ctx, uv)
 	if err != nil {

@@ -58,7 +58,7 @@ func (m *Manager) lock(ctx context.Context, name, dir string) (*dirLock, error) 
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, context.Cause(ctx)
+			return nil, ended(ctx)
 		case <-bound.C:
 			holder := l.holder()
 			file.Close()

@@ -68,7 +68,9 @@ func (in *installation) runUV(ctx context.Context, log *os.File) error {
 	if err != nil {
 		return err
 	}
-	install := []string{in.uv, "pip", "install", "--python", in.interpreter(), "--compile-bytecode"}
+	// Without copies, what harms a file of the environment harms uv's cache, and
+	// every later environment has it.
+	install := []string{in.uv, "pip", "install", "--python", in.interpreter(), "--compile-bytecode", "--link-mode", "copy"}
 	return in.step(ctx, log, "packages", append(append(install, hashed...), requirements))
 }
 
@@ -131,7 +133,7 @@ func (in *installation) step(ctx context.Context, log *os.File, what string, arg
 	// What is left of the group has had its time.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // an error means that nothing is left
 	if ctx.Err() != nil {
-		return hint.With(fmt.Errorf("%s interrupted: %w", what, context.Cause(ctx)),
+		return hint.With(fmt.Errorf("%s interrupted: %w", what, ended(ctx)),
 			"start again: what was downloaded is kept")
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

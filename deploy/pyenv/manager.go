@@ -1,6 +1,8 @@
 package pyenv
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,8 +22,8 @@ type Manager struct {
 	// Env is the environment of the programs started, "K=V"; PATH in it says
 	// where Python and uv are looked for. Required.
 	Env []string
-	// Python is the interpreter to create environments with; empty means the
-	// first on PATH that fits. Optional.
+	// Python is the interpreter to create environments with, a path or a program
+	// on PATH; empty means the first on PATH that fits. Optional.
 	Python string
 	// Progress, when set, is told in short lines what happens during the
 	// seconds to minutes that creating takes. It must not block. Optional.
@@ -51,6 +53,22 @@ const (
 	lockPoll        = 100 * time.Millisecond
 	killGrace       = 5 * time.Second
 )
+
+// interruption is the cause for which a context was cancelled. It counts as
+// context.Canceled even when the cause is a signal and does not.
+type interruption struct{ error }
+
+func (i interruption) Unwrap() error        { return i.error }
+func (i interruption) Is(target error) bool { return target == context.Canceled }
+
+// ended says why ctx is done.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return interruption{cause}
+	}
+	return cause
+}
 
 func (m *Manager) locks() fs.FS {
 	if m.Locks != nil {

@@ -42,7 +42,7 @@ func (m *Manager) own(ctx context.Context, path string) (Environment, error) {
 		return Environment{}, hint.With(fmt.Errorf("interpreter %s: %w", interpreter, err), "start "+interpreter+" by hand to see what is wrong with it")
 	}
 	if _, minor := f.minor(); minor < oldestMinor {
-		return Environment{}, hint.With(fmt.Errorf("Python %s is older than 3.%d", f.Version, oldestMinor),
+		return Environment{}, hint.With(fmt.Errorf("its Python %s is older than 3.%d", f.Version, oldestMinor),
 			fmt.Sprintf("make the environment with Python 3.%d or later, or use %q", oldestMinor, Default))
 	}
 	if len(f.Missing) > 0 {

@@ -32,19 +32,19 @@ def attempt(mode, module):
             importlib.import_module(module)
         elif importlib.util.find_spec(module) is None:
             return "not found"
-    except BaseException as err:  # a broken package may raise anything
-        return "%s: %s" % (type(err).__name__, err)
+    except BaseException as err:  # noqa: BLE001 - a broken package may raise anything
+        return ": ".join([type(err).__name__, str(err)])
     return ""
 
 
 def describe(mode, modules):
     """Return what the mode asks for."""
     facts = {
-        "version": "%d.%d.%d" % sys.version_info[:3],
+        "version": ".".join(map(str, sys.version_info[:3])),
         "executable": sys.executable,
         "implementation": getattr(getattr(sys, "implementation", None), "name", ""),
     }
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - what it is started with is unknown
         return facts
     if mode == "find":
         import sysconfig
@@ -54,7 +54,7 @@ def describe(mode, modules):
     else:
         facts["packages"] = installed()
     reasons = [(module, attempt(mode, module)) for module in modules]
-    facts["missing"] = dict((module, why) for module, why in reasons if why)
+    facts["missing"] = {module: why for module, why in reasons if why}
     return facts
 
 

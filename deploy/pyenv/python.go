@@ -24,6 +24,9 @@ const (
 	newestMinor = 13
 )
 
+// chooseHint is what to do about an interpreter that was named and is not one.
+const chooseHint = "name a Python 3.11, 3.12 or 3.13 interpreter"
+
 //go:embed probe.py
 var probeSource string
 
@@ -63,7 +66,7 @@ func probe(ctx context.Context, python string, env []string, limit time.Duration
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return facts{}, context.Cause(ctx)
+		return facts{}, ended(ctx)
 	}
 	if err != nil {
 		if said := lastLine(stderr.Bytes()); said != "" {
@@ -101,20 +104,24 @@ type python struct {
 // environments by itself.
 func (m *Manager) findPython(ctx context.Context, uv string) (python, error) {
 	if m.Python != "" {
-		p, why := m.tryPython(ctx, m.Python, uv)
-		if err := ctx.Err(); err != nil {
-			return python{}, context.Cause(ctx)
+		path, err := m.ownInterpreter(m.Python)
+		if err != nil {
+			return python{}, hint.With(fmt.Errorf("interpreter %s: %w", m.Python, err), chooseHint)
+		}
+		p, why := m.tryPython(ctx, path, uv)
+		if ctx.Err() != nil {
+			return python{}, ended(ctx)
 		}
 		if why != "" {
-			return python{}, noPython([]string{m.Python + " " + why}, uv)
+			return python{}, hint.With(fmt.Errorf("interpreter %s %s", m.Python, why), chooseHint)
 		}
 		return p, nil
 	}
 	var rejected []string
 	for _, path := range m.candidates(ctx, uv) {
 		p, why := m.tryPython(ctx, path, uv)
-		if err := ctx.Err(); err != nil {
-			return python{}, context.Cause(ctx)
+		if ctx.Err() != nil {
+			return python{}, ended(ctx)
 		}
 		if why == "" {
 			return p, nil

@@ -76,7 +76,14 @@ func TestFindPython(t *testing.T) {
 			programs: map[string]string{"python3.11": says("3.11.7", ""), "mine": says("3.8.1", "")},
 			choice:   "mine",
 			wantErr:  []string{"mine is 3.8.1 (too old)"},
-			wantHint: "install Python 3.11",
+			wantHint: "name a Python 3.11",
+		},
+		{
+			name:     "the chosen one is not there",
+			programs: map[string]string{"python3.11": says("3.11.7", "")},
+			choice:   "mine",
+			wantErr:  []string{"no such file"},
+			wantHint: "name a Python 3.11",
 		},
 	}
 	for _, test := range tests {

@@ -108,6 +108,8 @@ func (t *transcript) mend(cacheDir string) string {
 		return "start again; if it stays so, the package mirror or proxy serves other files than the lock names: use another"
 	case has("no module named ensurepip", "ensurepip is not available"):
 		return "install the venv module of this Python (Debian and Ubuntu: apt install python3-venv)"
+	case has("from versions: ") && !has("from versions: none"), has("no usable wheels", "no wheels with a matching"):
+		return "use a system with glibc 2.28 or later (or macOS 12), or an environment of your own: the pinned packages have no files for this one"
 	case has("no matching distribution", "no solution found", "no wheels", "was not found in the", "certificate", "connect", "resolve",
 		"timed out", "timeout", "retrying", "network", "proxy", "fetch", "http error"):
 		return "check the network and the package index that pip or uv is set up for, then start again: what was downloaded is kept"

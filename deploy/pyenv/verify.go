@@ -99,9 +99,13 @@ func (m *Manager) verify(ctx context.Context, l Lockfile) (Environment, error) {
 // the one of m.Python.
 func (m *Manager) made(ctx context.Context, l Lockfile) ([]string, error) {
 	if m.Python != "" {
-		f, err := probe(ctx, m.Python, m.isolated(), probeLimit, "find")
+		path, err := m.ownInterpreter(m.Python)
 		if err != nil {
-			return nil, hint.With(fmt.Errorf("interpreter %s: %w", m.Python, err), "name a Python 3.11, 3.12 or 3.13 interpreter")
+			return nil, hint.With(fmt.Errorf("interpreter %s: %w", m.Python, err), chooseHint)
+		}
+		f, err := probe(ctx, path, m.isolated(), probeLimit, "find")
+		if err != nil {
+			return nil, hint.With(fmt.Errorf("interpreter %s: %w", m.Python, err), chooseHint)
 		}
 		minor, _ := f.minor()
 		return []string{m.dir(l, minor)}, nil
@@ -134,7 +138,7 @@ func (m *Manager) verifyDir(ctx context.Context, l Lockfile, dir string) (Enviro
 	interpreter := filepath.Join(dir, "bin", "python")
 	f, err := probe(ctx, interpreter, m.isolated(), probeLimit, "installed", l.modules()...)
 	if ctx.Err() != nil {
-		return Environment{}, context.Cause(ctx)
+		return Environment{}, ended(ctx)
 	}
 	if err != nil {
 		return Environment{}, &BrokenError{dir, fmt.Sprintf("its interpreter does not run (%v)", err)}
