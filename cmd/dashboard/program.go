@@ -65,7 +65,9 @@ func (p *program) react(msg tea.Msg) (ask func()) {
 	defer p.feed.mu.Unlock()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		p.screen.width, p.screen.height = msg.Width, msg.Height
+		if msg.Width > 0 && msg.Height > 0 { // serial lines say 0 by 0
+			p.screen.width, p.screen.height = msg.Width, msg.Height
+		}
 	case tea.KeyMsg:
 		for _, key := range keysOf(msg) {
 			a, left := p.screen.press(key)

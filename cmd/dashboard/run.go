@@ -19,6 +19,8 @@ import (
 // (stopped with ctrl+s, a connection that hangs) after the last event.
 const farewell = 5 * time.Second
 
+var errStuck = fmt.Errorf("terminal: no output taken for %v", farewell)
+
 // Run shows the dashboard on the terminal out and reads keys from in (nil for
 // none). It takes every event, until they are closed, without delay whatever
 // the terminal does. Then it closes the screen, leaves a summary on the
@@ -40,6 +42,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, opts Options, events 
 	err := show(ctx, p, in, out)
 	restore()
 
+	if errors.Is(err, errStuck) {
+		return err // whatever is written now would not return either
+	}
 	if !f.over() {
 		if p.left {
 			return nil
@@ -97,7 +102,7 @@ func show(ctx context.Context, p *program, in io.Reader, out io.Writer) error {
 		return ended(p, err)
 	case <-time.After(farewell):
 		prog.Kill()
-		return fmt.Errorf("terminal: no output taken for %v", farewell)
+		return errStuck
 	}
 }
 
