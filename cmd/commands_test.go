@@ -126,6 +126,16 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, name := range []string{"bash", "zsh", "fish"} {
+		s.esched("completion", name).wants(t, 0, []string{"esched"}, nil)
+	}
+	s.esched("completion", "tcsh").wants(t, 2, nil, []string{`unknown shell "tcsh"`, "Try: choose one of"})
+	s.esched("__complete", "ver").wants(t, 0, []string{"version"}, []string{""})
+}
+
 func TestPreload(t *testing.T) {
 	t.Parallel()
 	newShell(t).esched("preload").wants(t, 0, []string{"ESCHED_SOCKET", "def "}, nil)

@@ -110,12 +110,12 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 			root.AddCommand(c)
 		}
 	}
-	add(groupSetup, newDoctor(g), newEnv(g), newClean(g), newVersion(g))
+	add(groupSetup, newDoctor(g), newEnv(g), newClean(g), newCompletion(g), newVersion(g))
 	add(groupRun, newInit(g), newStatus(g))
 	add(groupParts, newPolicies(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // we have our own
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetUsageTemplate(usageTemplate)
 	return root
