@@ -115,7 +115,7 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 	add(groupParts, newPolicies(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
-	root.CompletionOptions.DisableDefaultCmd = true // we have our own
+	root.CompletionOptions.DisableDefaultCmd = true                   // we have our own
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetUsageTemplate(usageTemplate)
 	return root

@@ -171,7 +171,9 @@ func (r *Runner) Run(ctx context.Context) (Outcome, error) {
 	claimed := ctx
 	if !grant.Deadline.IsZero() {
 		var cancel context.CancelFunc
-		claimed, cancel = context.WithDeadlineCause(ctx, grant.Deadline.Add(-stopGrace), errClaimEnds)
+		// Time to stop in order is kept back, of a very short claim a tenth.
+		reserve := min(stopGrace, grant.Deadline.Sub(r.Now())/10)
+		claimed, cancel = context.WithDeadlineCause(ctx, grant.Deadline.Add(-reserve), errClaimEnds)
 		defer cancel()
 	}
 	for i, b := range r.Plan.Blocks {

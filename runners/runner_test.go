@@ -58,7 +58,7 @@ func TestRunnerTransitions(t *testing.T) {
 			want: []string{"a/1 ok", "b/1 failed", "a/2 skipped", "b/2 skipped"}, reason: "ValueError", deployed: 1},
 		{name: "fail fast after hopeless deployment", deploys: []error{refused, refused}, failFast: true,
 			want: []string{"a/1 failed", "b/1 skipped", "a/2 skipped", "b/2 skipped"}, reason: "port taken", deployed: 2},
-		{name: "claim ends during a trial", acts: map[string][]act{"b/1": {hang}}, claim: 40 * time.Second,
+		{name: "claim ends during a trial", acts: map[string][]act{"b/1": {hang}}, claim: 30 * time.Second,
 			want: []string{"a/1 ok", "b/1 skipped", "a/2 skipped", "b/2 skipped"}, reason: "it was running", deployed: 1},
 	}
 	for _, test := range tests {
