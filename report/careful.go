@@ -97,16 +97,22 @@ func (b *builder) missingTrials() string {
 
 func (b *builder) fewRepetitions() string {
 	least := math.MaxInt
+	few, measured := 0, 0
 	for _, c := range b.cells {
-		if c.N > 0 {
-			least = min(least, c.N)
+		if c.N == 0 {
+			continue
+		}
+		least = min(least, c.N)
+		measured++
+		if c.N < stats.MinSample {
+			few++
 		}
 	}
 	switch {
 	case least < stats.MinSample:
-		return fmt.Sprintf("Not enough repetitions: some cells have only %d; an interval needs %d.", least, stats.MinSample)
+		return fmt.Sprintf("Not enough repetitions in %d of %s (%d at the least): an interval needs %d.", few, plural(measured, "cell"), least, stats.MinSample)
 	case least < goodRepetitions:
-		return fmt.Sprintf("Few repetitions: some cells have only %d, so their intervals are wide (Student's t with %s); small differences stay undecided.", least, plural(least-1, "degree")+" of freedom")
+		return fmt.Sprintf("Few repetitions: some cells have only %d, so their intervals are wide (%s); small differences stay undecided.", least, plural(least-1, "degree")+" of freedom")
 	}
 	return ""
 }

@@ -94,7 +94,7 @@ func (b *builder) utilizationFigure(workload string, condition int) *charts.Figu
 	c := b.conditions[condition]
 	f := &charts.Figure{
 		ID: slug("utilization", workload),
-		X:  charts.Axis{Name: "time a worker's threads were busy (% of makespan)", Max: 1, Percent: true},
+		X:  charts.Axis{Name: "worker busy (% of makespan)", Max: 1, Percent: true},
 		Y:  charts.Axis{Name: "scheduler and policy"},
 	}
 	var lowest, highest *Cell

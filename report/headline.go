@@ -164,11 +164,11 @@ func (b *builder) timesFact() string {
 	}
 	show := func(series int) string {
 		c := b.cell(main, series)
-		return fmt.Sprintf("%s %s s%s", c.Series, number(FormatSeconds, *c.GeoMean), interval(c.Interval, FormatSeconds))
+		return fmt.Sprintf("%s took %s s%s", c.Series, number(FormatSeconds, *c.GeoMean), interval(c.Interval, FormatSeconds))
 	}
-	text := fmt.Sprintf("There, %s, %s", show(b.mainBaseline()), show(ratios[0].series))
+	text := fmt.Sprintf("There, %s and %s", show(b.mainBaseline()), show(ratios[0].series))
 	if last := ratios[len(ratios)-1]; len(ratios) > 1 {
-		text += fmt.Sprintf("; the slowest policy, %s, %s times %s%s", b.series[last.series].Policy, number(FormatRatio, last.Value), last.Baseline, interval(last.Interval, FormatRatio))
+		text += fmt.Sprintf("; the slowest policy, %s, took %s times %s%s", b.series[last.series].Policy, number(FormatRatio, last.Value), last.Baseline, interval(last.Interval, FormatRatio))
 	}
 	return text + "."
 }
@@ -241,7 +241,18 @@ func (b *builder) decisionsFact() string {
 func (b *builder) scalingFact() string {
 	var words []string
 	lead := ""
+	// The baseline and the best policy; the rest is in the figure.
+	show := []int{b.mainBaseline()}
+	if b.mainCondition() < 0 {
+		return ""
+	}
+	if r := b.externalRatios(b.mainCondition()); len(r) > 0 {
+		show = append(show, r[0].series)
+	}
 	for _, s := range b.scaling() {
+		if !slices.Contains(show, s.index) && show[0] >= 0 {
+			continue
+		}
 		if s.condition.Workload != b.conditions[b.mainCondition()].Workload || s.Size != b.conditions[b.mainCondition()].Size {
 			continue
 		}

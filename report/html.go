@@ -7,6 +7,7 @@ import (
 	"html"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/esched/esched/report/assets"
@@ -83,6 +84,8 @@ type htmlTable struct {
 	Body    template.HTML
 	Tall    bool
 	Count   string
+	// Same tells the columns that are left out because all rows agree in them.
+	Same string
 }
 
 type htmlColumn struct {
@@ -166,9 +169,16 @@ func (p *page) writeDetails() error {
 
 func newHTMLTable(t *Table, id string) htmlTable {
 	h := htmlTable{Table: t, HTMLID: id, Tall: len(t.Rows) > 20, Count: count(len(t.Rows))}
-	for _, c := range t.Columns {
+	same := sameColumns(t)
+	var words []string
+	for i, c := range t.Columns {
+		if same[i] {
+			words = append(words, c.Name+" "+c.Text(t.Rows[0][i]))
+			continue
+		}
 		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Format != FormatText})
 	}
+	h.Same = strings.Join(words, " · ")
 	// Not by the template: a table of 10,000 rows takes it seconds, and end tags
 	// that HTML does not ask for a fifth of the page.
 	var b bytes.Buffer
@@ -186,6 +196,9 @@ func newHTMLTable(t *Table, id string) htmlTable {
 		}
 		for i, v := range row {
 			c := t.Columns[i]
+			if same[i] {
+				continue
+			}
 			switch {
 			case c.Format != FormatText:
 				b.WriteString(`<td class="n">`)
@@ -202,6 +215,22 @@ func newHTMLTable(t *Table, id string) htmlTable {
 	}
 	h.Body = template.HTML(b.String())
 	return h
+}
+
+// sameColumns finds the columns that describe the set-up and have one value in
+// all rows: a line tells them in less space.
+func sameColumns(t *Table) []bool {
+	same := make([]bool, len(t.Columns))
+	if len(t.Rows) < 2 {
+		return same
+	}
+	for i, c := range t.Columns {
+		switch c.Key {
+		case "workload", "size", "params", "nodes", "workers", "threads", "run", "baseline", "interval", "failed", "mark", "fallbacks":
+			same[i] = !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != t.Rows[0][i] })
+		}
+	}
+	return same
 }
 
 // legend names the series of a figure with the symbols they are drawn with.
@@ -233,7 +262,7 @@ func symbol(m charts.Mark) template.HTML {
 	default:
 		shape = map[string]string{
 			"circle": `<circle cx="7" cy="7" r="5"`, "rect": `<path d="M2 2h10v10h-10z"`, "triangle": `<path d="M7 2l5.5 10h-11z"`,
-			"diamond": `<path d="M7 1l5 6-5 6-5-6z"`, "plus": `<path d="M5.500 1.500h3v4h4v3h-4v4h-3v-4h-4v-3h4z"`, "arrow": `<path d="M7 1l5 12-5-3-5 3z"`,
+			"diamond": `<path d="M7 1l5 6-5 6-5-6z"`, "plus": `<path d="M2 5h3v-3h4v3h3v4h-3v3h-4v-3h-3z"`, "nose": `<path d="M2 2h10l-5 10z"`,
 			"round": `<rect x="2" y="2" width="10" height="10" rx="3"`,
 		}[charts.SymbolName(m.Color)] + ` fill="` + color + `"/>`
 	}

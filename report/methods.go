@@ -155,10 +155,10 @@ func (b *builder) exclusionMethods() string {
 	}
 	text := fmt.Sprintf("%s Of %s, %d have no result and count in no number; nothing else was left out, and no outlier was removed.", warm, plural(len(b.records), "measured trial"), failed)
 	if retried > 0 {
-		text += fmt.Sprintf(" %s succeeded or ended only after a retry; earlier attempts are in its details.", plural(retried, "trial"))
+		text += fmt.Sprintf(" The record of %s tells of a retry; the earlier attempts are in the details of the table of trials.", plural(retried, "trial"))
 	}
 	if superseded > 0 {
-		text += fmt.Sprintf(" %s was replaced by a later record of the same trial.", plural(superseded, "record"))
+		text += fmt.Sprintf(" Replaced by another record of the same trial: %s.", plural(superseded, "record"))
 	}
 	return text
 }

@@ -47,13 +47,16 @@ func (b *builder) tables(r *Report) {
 
 func conditionColumns() []Column {
 	return []Column{
-		{"workload", "Workload", FormatText}, {"size", "Size", FormatText}, {"params", "Parameters", FormatText},
-		{"nodes", "Nodes", FormatCount}, {"workers", "Workers", FormatCount}, {"threads", "Threads each", FormatCount},
+		{"workload", "Workload", FormatText}, {"size", "Size", FormatText},
+		{"workers", "Workers", FormatCount}, {"nodes", "Nodes", FormatCount}, {"threads", "Threads each", FormatCount},
 	}
 }
 
+// paramsColumn is wide, so it is the last one.
+func paramsColumn() Column { return Column{"params", "Parameters", FormatText} }
+
 func (c Condition) values() []any {
-	return []any{c.Workload, c.Size, c.Params, c.Nodes, c.Workers, c.Threads}
+	return []any{c.Workload, c.Size, c.Workers, c.Nodes, c.Threads}
 }
 
 func ends(iv *stats.Interval) (lo, hi, method any) {
@@ -71,7 +74,7 @@ func (b *builder) cellTable() Table {
 		Column{"median_s", "Median (s)", FormatSeconds}, Column{"mean_s", "Mean (s)", FormatSeconds},
 		Column{"min_s", "Min (s)", FormatSeconds}, Column{"max_s", "Max (s)", FormatSeconds},
 		Column{"tasks", "Tasks", FormatCount}, Column{"tasks_per_s", "Tasks/s", FormatCount},
-		Column{"utilization", "Workers busy (%)", FormatPercent}, Column{"bytes_moved", "Moved (MiB)", FormatBytes},
+		Column{"utilization", "Workers busy (%)", FormatPercent}, Column{"bytes_moved", "Moved (MiB)", FormatBytes}, paramsColumn(),
 	)}
 	for _, c := range b.cells {
 		lo, hi, method := ends(c.Interval)
@@ -79,7 +82,7 @@ func (b *builder) cellTable() Table {
 		if c.Tasks != nil && c.Mean != nil {
 			rate = *c.Tasks / *c.Mean // all tasks over all time: the mean of a rate is the harmonic one
 		}
-		t.add(append(c.Condition.values(), c.Series, c.N, c.Failed, c.GeoMean, lo, hi, method, c.Median, c.Mean, c.Min, c.Max, c.Tasks, rate, c.Utilization, c.BytesMoved)...)
+		t.add(append(c.Condition.values(), c.Series, c.N, c.Failed, c.GeoMean, lo, hi, method, c.Median, c.Mean, c.Min, c.Max, c.Tasks, rate, c.Utilization, c.BytesMoved, c.Params)...)
 	}
 	return t
 }
@@ -89,27 +92,27 @@ func (b *builder) ratioTable() Table {
 		Column{"series", "Series", FormatText}, Column{"baseline", "Baseline", FormatText},
 		Column{"ratio", "Ratio", FormatRatio}, Column{"lo", "95 % from", FormatRatio}, Column{"hi", "to", FormatRatio},
 		Column{"interval", "Interval by", FormatText}, Column{"verdict", "Verdict", FormatText}, Column{"n", "n", FormatCount},
-		Column{"series_s", "Series (s)", FormatSeconds}, Column{"baseline_s", "Baseline (s)", FormatSeconds},
+		Column{"series_s", "Series (s)", FormatSeconds}, Column{"baseline_s", "Baseline (s)", FormatSeconds}, paramsColumn(),
 	), Note: "A ratio below 1 is faster than the baseline. The two times are geometric means of the repetitions compared; the ratio is their quotient."}
 	for _, r := range b.ratios {
 		lo, hi, method := ends(r.Interval)
-		t.add(append(r.Condition.values(), r.Series, r.Baseline, r.Value, lo, hi, method, string(r.Verdict), r.N, r.SeriesS, r.BaselineS)...)
+		t.add(append(r.Condition.values(), r.Series, r.Baseline, r.Value, lo, hi, method, string(r.Verdict), r.N, r.SeriesS, r.BaselineS, r.Params)...)
 	}
 	return t
 }
 
 func (b *builder) speedupTable() Table {
 	t := Table{ID: TableSpeedup, Title: "Speedup over the number of workers", Columns: []Column{
-		{"workload", "Workload", FormatText}, {"size", "Size", FormatText}, {"params", "Parameters", FormatText}, {"series", "Series", FormatText},
+		{"workload", "Workload", FormatText}, {"size", "Size", FormatText}, {"series", "Series", FormatText},
 		{"workers", "Workers", FormatCount}, {"time_s", "Makespan (s)", FormatSeconds}, {"base_workers", "Base workers", FormatCount}, {"base_s", "Base (s)", FormatSeconds},
-		{"speedup", "Speedup", FormatRatio}, {"lo", "95 % from", FormatRatio}, {"hi", "to", FormatRatio}, {"efficiency", "Efficiency (%)", FormatPercent}, {"n", "n", FormatCount},
+		{"speedup", "Speedup", FormatRatio}, {"lo", "95 % from", FormatRatio}, {"hi", "to", FormatRatio}, {"efficiency", "Efficiency (%)", FormatPercent}, {"n", "n", FormatCount}, paramsColumn(),
 	}, Note: "The base of each series is its own time on its fewest workers. Efficiency is speedup over the growth in workers."}
 	for _, s := range b.scaling() {
 		base := s.points[0]
 		for _, p := range s.points {
 			lo, hi, _ := ends(p.gain)
-			t.add(s.Workload, s.Size, s.Params, s.series.Name, p.workers, p.time, base.workers, base.time, p.speedup, lo, hi,
-				p.speedup*float64(base.workers)/float64(p.workers), p.n)
+			t.add(s.Workload, s.Size, s.series.Name, p.workers, p.time, base.workers, base.time, p.speedup, lo, hi,
+				p.speedup*float64(base.workers)/float64(p.workers), p.n, s.Params)
 		}
 	}
 	return t
@@ -120,7 +123,7 @@ func (b *builder) decisionTable() Table {
 		Column{"series", "Series", FormatText}, Column{"decisions", "Decisions", FormatCount}, Column{"fallbacks", "Fallbacks", FormatCount},
 		Column{"hint", "Ahead of time", FormatCount}, Column{"next", "For a free slot", FormatCount}, Column{"ask", "Asked", FormatCount},
 		Column{"p50_us", "p50 (µs)", FormatMicros}, Column{"p95_us", "p95 (µs)", FormatMicros}, Column{"p99_us", "p99 (µs)", FormatMicros}, Column{"max_us", "Max (µs)", FormatMicros},
-		Column{"scheduler_cpu_s", "Dask scheduler CPU (s)", FormatSeconds}, Column{"service_cpu_s", "esched CPU (s)", FormatSeconds},
+		Column{"scheduler_cpu_s", "Dask scheduler CPU (s)", FormatSeconds}, Column{"service_cpu_s", "esched CPU (s)", FormatSeconds}, paramsColumn(),
 	), Note: "Decisions are summed over the trials of a cell; quantiles and CPU times are medians over its trials, Max is the largest."}
 	for _, c := range b.cells {
 		if c.Decisions+c.Fallbacks == 0 {
@@ -155,7 +158,7 @@ func (b *builder) decisionTable() Table {
 		t.add(append(c.Condition.values(), c.Series, c.Decisions, c.Fallbacks, sources["hint"], sources["next"], sources["ask"],
 			quantile(func(q *record.Quantiles) float64 { return q.P50 }), quantile(func(q *record.Quantiles) float64 { return q.P95 }),
 			quantile(func(q *record.Quantiles) float64 { return q.P99 }), highest,
-			cpu(func(r *record.Record) float64 { return r.SchedulerCPUS }), cpu(func(r *record.Record) float64 { return r.ServiceCPUS }))...)
+			cpu(func(r *record.Record) float64 { return r.SchedulerCPUS }), cpu(func(r *record.Record) float64 { return r.ServiceCPUS }), c.Params)...)
 	}
 	return t
 }

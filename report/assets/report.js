@@ -43,11 +43,12 @@ function eschedRowLabel(params, api) {
     type: 'text',
     style: {
       text: eschedLabels[params.seriesId + '/' + params.dataIndex] || '', x: r.x + r.width + 12, y: at[1],
-      verticalAlign: 'middle', fill: css.getPropertyValue('--ink').trim(), fontSize: 12, lineHeight: 15, fontFamily: css.fontFamily,
+      verticalAlign: 'middle', fill: css.getPropertyValue('--ink').trim(), fontSize: 12, lineHeight: 15, fontFamily: eschedFont(),
     },
   };
 }
 const eschedLabels = {};
+function eschedFont() { return getComputedStyle(document.body).fontFamily; }
 
 (function () {
   const figures = window.eschedFigures || [];
@@ -78,7 +79,7 @@ const eschedLabels = {};
     const option = resolve(f.option(), css);
     const narrow = width < 620, small = width < 460;
     option.backgroundColor = 'transparent';
-    option.textStyle = { fontFamily: css.fontFamily };
+    option.textStyle = { fontFamily: eschedFont() };
     Object.assign(option.tooltip, { confine: true, appendTo: 'body', backgroundColor: css.getPropertyValue('--soft').trim(), borderColor: css.getPropertyValue('--axis').trim(), textStyle: { color: css.getPropertyValue('--ink').trim(), fontSize: 13 }, extraCssText: 'white-space:normal;max-width:min(420px,90vw)' });
     const y = option.yAxis[0];
     if (y.type === 'category') {

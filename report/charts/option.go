@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -12,7 +13,12 @@ import (
 
 // symbols tell series apart without colour; colours repeat after Colors
 // series, symbols with another period, so that no two of 56 series look alike.
-var symbols = [...]string{"circle", "rect", "triangle", "diamond", "path://M0,4 L4,4 L4,0 L6,0 L6,4 L10,4 L10,6 L6,6 L6,10 L4,10 L4,6 L0,6 Z", "arrow", "roundRect"}
+var symbols = [...]string{"circle", "rect", "triangle", "diamond", plus, nose, "roundRect"}
+
+const (
+	plus = "path://M0,3 L3,3 L3,0 L7,0 L7,3 L10,3 L10,7 L7,7 L7,10 L3,10 L3,7 L0,7 Z"
+	nose = "path://M0,0 L10,0 L5,10 Z"
+)
 
 // Colors is the number of colours of the page's palette.
 const Colors = 8
@@ -20,7 +26,7 @@ const Colors = 8
 // SymbolName is the name of the symbol of a series, as the page's legend
 // knows it.
 func SymbolName(series int) string {
-	return [...]string{"circle", "rect", "triangle", "diamond", "plus", "arrow", "round"}[series%len(symbols)]
+	return [...]string{"circle", "rect", "triangle", "diamond", "plus", "nose", "round"}[series%len(symbols)]
 }
 
 // ColorName is the CSS variable of the colour of a series.
@@ -52,7 +58,7 @@ func Option(f Figure) (script string, err error) {
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item", Formatter: opts.FuncOpts("eschedTooltip")}),
 		charts.WithColorsOpts(opts.Colors{color(0)}),
 	)
-	for _, m := range f.Marks {
+	for _, m := range dodge(f) {
 		addMark(c, f, m)
 	}
 	option, err := json.Marshal(c.JSON())
@@ -75,6 +81,35 @@ func Option(f Figure) (script string, err error) {
 	delete(tree, "title")
 	delete(tree, "color")
 	return expression(tree)
+}
+
+// dodge sets series a little beside one another along an ordered axis, where
+// their intervals would cover each other.
+func dodge(f Figure) []Mark {
+	if len(f.Y.Categories) > 0 || f.X.Log {
+		return f.Marks
+	}
+	place := make(map[string]int)
+	for _, m := range f.Marks {
+		if _, ok := place[m.Series]; !ok && (m.Shape == Line || m.Shape == Raw) {
+			place[m.Series] = len(place)
+		}
+	}
+	span := f.X.Max
+	if len(f.X.Categories) > 0 {
+		span = float64(len(f.X.Categories))
+	}
+	marks := slices.Clone(f.Marks)
+	for i, m := range marks {
+		if m.Shape != Line && m.Shape != Raw {
+			continue
+		}
+		marks[i].Point = slices.Clone(m.Point)
+		for j := range marks[i].Point {
+			marks[i].Point[j].X += (float64(place[m.Series]) - float64(len(place)-1)/2) * 0.007 * span
+		}
+	}
+	return marks
 }
 
 // function names a function of the page's script where go-echarts has no
@@ -112,7 +147,9 @@ func axis(a Axis, vertical bool) map[string]any {
 		m["nameLocation"], m["nameGap"] = "end", 12
 		m["nameTextStyle"].(map[string]any)["align"] = "left"
 	} else {
-		label["alignMaxLabel"] = "right"
+		if a.Ticks == nil {
+			label["alignMaxLabel"] = "right"
+		}
 	}
 	if len(a.Categories) > 0 {
 		categories := make([]string, len(a.Categories))

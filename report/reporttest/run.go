@@ -108,7 +108,7 @@ func arms(s Shape) []arm {
 
 func invent(s Shape, random *rand.Rand, a arm, size, workers, rep int) record.Record {
 	t := record.Trial{
-		Workload: s.Workload, Size: fmt.Sprintf("%d chunks", size), Params: map[string]any{"chunks": size, "simulations": 200000},
+		Workload: s.Workload, Size: grouped(size) + " chunks", Params: map[string]any{"chunks": size, "simulations": 200000},
 		Scheduler: a.scheduler, Kind: a.kind, Policy: a.policy, Nodes: 1, Workers: workers, Threads: 1, Environment: "default", Repetition: rep,
 	}
 	if a.scheduler == "dask-no-steal" {
@@ -129,6 +129,13 @@ func invent(s Shape, random *rand.Rand, a arm, size, workers, rep int) record.Re
 		decide(&rec, random)
 	}
 	return rec
+}
+
+func grouped(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return grouped(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
 // decide invents a distribution of latencies around 20 µs.
