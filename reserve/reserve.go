@@ -2,7 +2,11 @@ package reserve
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"time"
+
+	"github.com/esched/esched/internal/hint"
 )
 
 // Request is what a run asks a queue for.
@@ -16,6 +20,22 @@ type Request struct {
 	// Poll is the interval between questions to the queue; a Reserver may ask
 	// less often. Recommended.
 	Poll time.Duration
+}
+
+// Check refuses a request that makes no sense for any queue.
+func (r Request) Check() error {
+	usage := func(err error, mend string) error {
+		return hint.WithExit(hint.With(err, mend), hint.ExitUsage)
+	}
+	switch {
+	case !filepath.IsAbs(r.Run):
+		return fmt.Errorf("reservation: run directory %q is not an absolute path", r.Run)
+	case r.Nodes < 1:
+		return usage(fmt.Errorf("reservation of %d nodes", r.Nodes), "ask for at least one node")
+	case r.Claim <= 0:
+		return usage(fmt.Errorf("reservation for %v", r.Claim), "set a claim longer than zero")
+	}
+	return nil
 }
 
 // State of a reservation, by evidence of the queue.
@@ -74,9 +94,12 @@ type Reserver interface {
 // Entry is a ledger line's content: a reservation that a run made and that
 // was not released by it so far.
 type Entry struct {
-	Kind    string    `json:"kind"`
-	ID      string    `json:"id"`
-	Run     string    `json:"run"`
-	Made    time.Time `json:"made"`
-	Cluster string    `json:"cluster,omitempty"`
+	Kind string    `json:"kind"`
+	ID   string    `json:"id"`
+	Run  string    `json:"run"`
+	Made time.Time `json:"made"`
+	// Deadline is when the claim asked for ends, counted from Made; the queue
+	// may tell another one.
+	Deadline time.Time `json:"deadline,omitzero"`
+	Cluster  string    `json:"cluster,omitempty"`
 }
