@@ -132,15 +132,16 @@ func (r ProcessRecord) end() ([]Ended, error) {
 	}
 	bound := time.Now().Add(cleanBound)
 	var ended []Ended
+	known := map[int]bool{}
 	if there, _ := killExactly(r.Guard, r.GuardStart, unix.SIGTERM); there {
 		ended = append(ended, Ended{r.Name, r.Host, r.PID})
+		known[r.PID] = true
 		// The guard's own grace is shorter than the half of the bound.
 		for time.Until(bound) > cleanBound/2 && r.guardLives() {
 			time.Sleep(sweep)
 		}
 		_, _ = killExactly(r.Guard, r.GuardStart, unix.SIGKILL)
 	}
-	known := map[int]bool{}
 	for {
 		left, err := r.descendants()
 		if err != nil || len(left) == 0 {
@@ -150,7 +151,7 @@ func (r ProcessRecord) end() ([]Ended, error) {
 			if _, err := killExactly(p.pid, p.start, unix.SIGKILL); err != nil {
 				return ended, err
 			}
-			if !known[p.pid] && len(ended) == 0 || !known[p.pid] && ended[0].PID != p.pid {
+			if !known[p.pid] {
 				ended = append(ended, Ended{r.Name, r.Host, p.pid})
 			}
 			known[p.pid] = true
