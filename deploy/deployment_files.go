@@ -77,7 +77,7 @@ func (s Spec) check(hosts []Host) error {
 func (d *Deployment) prepare(ctx context.Context) error {
 	settings, err := settingsText(d.spec.Settings)
 	if err != nil {
-		return fmt.Errorf("Dask settings: %w", err)
+		return fmt.Errorf("settings for Dask: %w", err)
 	}
 	files := map[string][]byte{settingsFile: settings}
 	if len(d.spec.Preload) > 0 {
