@@ -36,6 +36,9 @@ func (s *State) apply(e Event) {
 func (s *State) applyTask(t *Task, e Event) {
 	switch e.Kind {
 	case TaskQueued:
+		if t.available() {
+			s.release(t)
+		}
 		s.leave(t)
 		t.Phase, t.Worker = Queued, nil
 		s.queued = append(s.queued, t)
@@ -51,6 +54,9 @@ func (s *State) applyTask(t *Task, e Event) {
 		}
 		available := t.available()
 		s.leave(t)
+		for _, r := range t.Replicas {
+			r.Stored += e.Bytes - t.Bytes
+		}
 		t.Phase, t.Worker, t.Bytes = InMemory, w, e.Bytes
 		s.addReplica(t, w)
 		if !available {
@@ -60,6 +66,8 @@ func (s *State) applyTask(t *Task, e Event) {
 		if t.Phase == Placed && !t.seceded && t.Worker != nil {
 			t.seceded = true
 			t.Worker.Processing--
+			t.Worker.addWork(t, -1)
+			t.cost = 0
 		}
 	case TaskReleased, TaskErred, TaskForgotten:
 		s.release(t)
@@ -101,11 +109,10 @@ func (s *State) removeWorker(w *Worker) {
 		}
 		wasAvailable := t.available()
 		t.Replicas = slices.DeleteFunc(t.Replicas, func(x *Worker) bool { return x == w })
-		if t.Worker == w && t.Phase != InMemory {
-			phase := t.Phase
+		if t.Worker == w {
 			s.leave(t)
 			t.Worker = nil
-			if phase == Placed {
+			if t.Phase == Placed {
 				t.Phase = Released
 			}
 		}
@@ -129,6 +136,11 @@ func (s *State) refreshRunning() {
 
 func (s *State) addTask(e Event) {
 	t := s.need(e.Task)
+	if t.Worker != nil { // counted there under its old flags
+		t.Worker.addWork(t, -1)
+		t.Flags = e.Flags
+		t.Worker.addWork(t, +1)
+	}
 	t.Flags, t.Priority = e.Flags, e.Priority
 	if t.known { // submitted again: how urgent it is may be new, its inputs are not
 		return
@@ -172,6 +184,9 @@ func (s *State) need(id TaskID) *Task {
 
 // place records that a task was sent to w, whatever was planned before.
 func (s *State) place(t *Task, w *Worker) {
+	if t.Phase == InMemory {
+		s.release(t)
+	}
 	wasAvailable := t.available()
 	s.leave(t)
 	t.Phase, t.Worker, t.cost = Placed, w, t.Prefix.Expected()

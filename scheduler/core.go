@@ -173,7 +173,7 @@ func (c *Core) Decide(id TaskID, candidates []*Worker) *Worker {
 		return nil
 	}
 	w := c.cfg.Policy.Place(c.State, t, candidates)
-	if w != nil {
+	if w != nil && !t.available() {
 		c.State.plan(t, w)
 	}
 	return w
