@@ -247,16 +247,17 @@ func (b *blockRun) attempt(ctx context.Context, p *progress) error {
 		b.skip = b.claimEnded()
 		return b.end(p, inputSkip, r)
 	}
+	// Told before the deployment is torn down: a failure is news.
+	if err == nil {
+		err = b.finish(p, r)
+	} else {
+		err = b.failed(p, r, err, broken)
+	}
 	if broken { // the others of the block need a new deployment too
 		b.teardown()
-		if err := b.stepAll(inputUnhealthy, Warming); err != nil {
-			return err
-		}
+		err = errors.Join(err, b.stepAll(inputUnhealthy, Warming))
 	}
-	if err == nil {
-		return b.finish(p, r)
-	}
-	return b.failed(p, r, err, broken)
+	return err
 }
 
 // finish compares the result with that of its equals and ends the trial.
