@@ -108,11 +108,13 @@ func (b *builder) sizeAxis(panel []int) (charts.Axis, []float64) {
 		toScale = toScale && ok && u == unit && n >= 0 && !slices.Contains(places[:i], n)
 		places[i] = n
 	}
-	if toScale {
+	// Sizes that differ by orders of magnitude would stand on one spot.
+	if toScale && places[len(places)-1] <= 50*places[0] {
 		axis.Name = strings.TrimSpace("workload size (" + cmp.Or(unit, "as given") + ")")
 		axis.Max = charts.NiceMax(places[len(places)-1])
 		return axis, places
 	}
+	axis.Name = "workload size (not to scale)"
 	for i, c := range panel {
 		places[i] = float64(i)
 		label := b.conditions[c].Size
@@ -153,11 +155,11 @@ func (b *builder) makespanFigure(workload string, panel []int) *charts.Figure {
 				p.X, p.Y = *c.GeoMean, row
 				p.Label = number(FormatSeconds, *c.GeoMean) + " s" + interval(c.Interval, FormatSeconds)
 				for _, t := range times {
-					raw.Point = append(raw.Point, charts.Point{X: t, Y: row, Name: c.Series + ", one trial: " + number(FormatSeconds, t) + " s"})
+					raw.Point = append(raw.Point, charts.Point{X: t, Y: row, Name: number(FormatSeconds, t) + " s"})
 				}
 			} else {
 				for _, t := range times {
-					raw.Point = append(raw.Point, charts.Point{X: places[i], Y: t, Name: c.Series + ", one trial: " + number(FormatSeconds, t) + " s"})
+					raw.Point = append(raw.Point, charts.Point{X: places[i], Y: t, Name: number(FormatSeconds, t) + " s"})
 				}
 			}
 			mark.Point = append(mark.Point, p)
@@ -289,8 +291,11 @@ func (b *builder) ratioFigure(workload string, panel []int) *charts.Figure {
 
 func ratioFinding(workload string, c Condition, rows []Ratio) string {
 	lo, hi := rows[0], rows[0]
-	faster, slower := 0, 0
+	faster, slower, intervals := 0, 0, 0
 	for _, r := range rows {
+		if r.Interval != nil {
+			intervals++
+		}
 		if r.Value < lo.Value {
 			lo = r
 		}
@@ -308,6 +313,8 @@ func ratioFinding(workload string, c Condition, rows []Ratio) string {
 	switch {
 	case len(rows) == 1:
 		return fmt.Sprintf("%s takes %s times %s on %s %s with %s", lo.Series, number(FormatRatio, lo.Value), lo.Baseline, workload, lo.Size, plural(c.Workers, "worker"))
+	case intervals == 0:
+		return fmt.Sprintf("%s to %s times %s on %s, with too few repetitions to decide", number(FormatRatio, lo.Value), number(FormatRatio, hi.Value), lo.Baseline, on)
 	case faster == len(rows):
 		return fmt.Sprintf("All %d are faster than %s on %s: %s to %s of its makespan", len(rows), lo.Baseline, on, number(FormatRatio, lo.Value), number(FormatRatio, hi.Value))
 	case slower == len(rows):

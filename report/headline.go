@@ -92,6 +92,8 @@ func (b *builder) headline() string {
 	switch {
 	case len(b.records) == 0:
 		return "No trial was recorded."
+	case main < 0 && slices.ContainsFunc(b.records, func(r *record.Record) bool { return r.Status == record.StatusOK }):
+		return "No trial that succeeded has a time."
 	case main < 0:
 		return fmt.Sprintf("None of the %s succeeded.", plural(len(b.records), "recorded trial"))
 	}
@@ -176,13 +178,16 @@ func (b *builder) timesFact() string {
 func (b *builder) comparisonsFact() string {
 	verdicts := make(map[stats.Verdict]int)
 	var lo, hi *Ratio
-	n := 0
+	n, intervals := 0, 0
 	for i := range b.ratios {
 		r := &b.ratios[i]
 		if r.baseline != b.mainBaseline() || b.series[r.series].Baseline {
 			continue
 		}
 		n++
+		if r.Interval != nil {
+			intervals++
+		}
 		verdicts[r.Verdict]++
 		if lo == nil || r.Value < lo.Value {
 			lo = r
@@ -193,6 +198,10 @@ func (b *builder) comparisonsFact() string {
 	}
 	if n < 2 {
 		return ""
+	}
+	if intervals == 0 {
+		return fmt.Sprintf("%d ratios to %s run from %s (%s, %s) to %s (%s, %s); with so few repetitions none of them is certain.", n, lo.Baseline,
+			number(FormatRatio, lo.Value), lo.Series, lo.what(), number(FormatRatio, hi.Value), hi.Series, hi.what())
 	}
 	return fmt.Sprintf("Of %d comparisons with %s, external scheduling was faster in %d, slower in %d, and not distinguishable in %d; ratios run from %s (%s, %s) to %s (%s, %s).",
 		n, lo.Baseline, verdicts[stats.Faster], verdicts[stats.Slower], verdicts[stats.Undecided],

@@ -84,6 +84,9 @@ type htmlTable struct {
 	Body    template.HTML
 	Tall    bool
 	Count   string
+	// Align is the style that sets numbers to the right: once for a column, not
+	// in each cell.
+	Align string
 	// Same tells the columns that are left out because all rows agree in them.
 	Same string
 }
@@ -132,6 +135,16 @@ func (r *Report) page() (*page, error) {
 	}
 	p.Trials, p.Warmups = newHTMLTable(r.Table(TableTrials), "trials"), newHTMLTable(r.Table(TableWarmups), "")
 	p.contents()
+	var align strings.Builder
+	for _, t := range slices.Concat(p.Numbers, p.Setup, []htmlTable{p.Trials, p.Warmups}) {
+		align.WriteString(t.Align)
+	}
+	for _, g := range p.Groups {
+		for _, f := range g.Figures {
+			align.WriteString(f.Data.Align)
+		}
+	}
+	p.Style += template.CSS(align.String())
 	return p, p.writeDetails()
 }
 
@@ -146,20 +159,51 @@ func (p *page) contents() {
 	p.Contents = append(p.Contents, link{"measured", "How it was measured"})
 }
 
+// packedDetails are the details of all trials with each word once: most of
+// them are the same in thousands of trials. Facts are pairs of indices, a name
+// and its value; Workers triples of name, tasks and busy seconds.
+type packedDetails struct {
+	Words   []string `json:"words"`
+	Facts   [][]int  `json:"facts"`
+	Workers [][]int  `json:"workers,omitempty"`
+}
+
 // writeDetails packs what the rows of the table of trials open.
 func (p *page) writeDetails() error {
-	details := p.details
-	if len(details) == 0 {
+	if len(p.details) == 0 {
 		return nil
 	}
-	if len(details) > manyTrials {
-		p.DetailNote = "The shares of single workers are only in the run's records: there are too many trials to carry them all."
-		details = make([]detail, len(p.details))
-		for i, d := range p.details {
-			details[i] = detail{Facts: d.Facts}
+	var packed packedDetails
+	index := make(map[string]int)
+	word := func(s string) int {
+		i, ok := index[s]
+		if !ok {
+			i = len(packed.Words)
+			index[s] = i
+			packed.Words = append(packed.Words, s)
 		}
+		return i
 	}
-	b, err := json.Marshal(details) // escapes <, > and &
+	many := len(p.details) > manyTrials
+	if many {
+		p.DetailNote = "The shares of single workers are only in the run's records: there are too many trials to carry them all."
+	}
+	for _, d := range p.details {
+		facts, workers := []int{}, []int{}
+		for _, f := range d.Facts {
+			facts = append(facts, word(f[0]), word(f[1]))
+		}
+		for _, w := range d.Workers {
+			if !many {
+				workers = append(workers, word(w[0]), word(w[1]), word(w[2]))
+			}
+		}
+		packed.Facts, packed.Workers = append(packed.Facts, facts), append(packed.Workers, workers)
+	}
+	if many {
+		packed.Workers = nil
+	}
+	b, err := json.Marshal(packed) // escapes <, > and &
 	if err != nil {
 		return err
 	}
@@ -178,6 +222,7 @@ func newHTMLTable(t *Table, id string) htmlTable {
 		}
 		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Format != FormatText})
 	}
+	h.Align = alignment(t.ID, h.Columns)
 	h.Same = strings.Join(words, " · ")
 	// Not by the template: a table of 10,000 rows takes it seconds, and end tags
 	// that HTML does not ask for a fifth of the page.
@@ -200,8 +245,6 @@ func newHTMLTable(t *Table, id string) htmlTable {
 				continue
 			}
 			switch {
-			case c.Format != FormatText:
-				b.WriteString(`<td class="n">`)
 			case c.Key == "packages", c.Key == "settings":
 				b.WriteString(`<td class="w">`)
 			case c.Key == "error":
@@ -215,6 +258,19 @@ func newHTMLTable(t *Table, id string) htmlTable {
 	}
 	h.Body = template.HTML(b.String())
 	return h
+}
+
+func alignment(id string, columns []htmlColumn) string {
+	var selectors []string
+	for i, c := range columns {
+		if c.Number {
+			selectors = append(selectors, fmt.Sprintf(`[data-table="%s"]>tbody>tr:not(.open)>td:nth-child(%d)`, id, i+1))
+		}
+	}
+	if selectors == nil {
+		return ""
+	}
+	return strings.Join(selectors, ",") + "{text-align:right}\n"
 }
 
 // sameColumns finds the columns that describe the set-up and have one value in

@@ -222,8 +222,8 @@ func (b *builder) trialTable(id, title string, records []*record.Record) Table {
 // detail is what a row of the table of trials opens: pairs of a name and a
 // value in words.
 type detail struct {
-	Facts   [][2]string `json:"f"`
-	Workers [][3]string `json:"w,omitempty"` // name, tasks, busy seconds
+	Facts   [][2]string
+	Workers [][3]string // name, tasks, busy seconds
 }
 
 func newDetail(rec *record.Record) detail {
@@ -244,8 +244,8 @@ func newDetail(rec *record.Record) detail {
 	if !rec.Started.IsZero() {
 		add("Started", rec.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
-	add("Clocks", fmt.Sprintf("submit %s s, run %s s; its deployment: queue %s s, deploy %s s, warm-up %s s", number(FormatSeconds, rec.SubmitS),
-		number(FormatSeconds, rec.RunS), number(FormatSeconds, rec.QueueS), number(FormatSeconds, rec.DeployS), number(FormatSeconds, rec.WarmupS)))
+	add("Clocks", fmt.Sprintf("submit %s s, run %s s", number(FormatSeconds, rec.SubmitS), number(FormatSeconds, rec.RunS)))
+	add("Deployment", fmt.Sprintf("queue %s s, deploy %s s, warm-up %s s", number(FormatSeconds, rec.QueueS), number(FormatSeconds, rec.DeployS), number(FormatSeconds, rec.WarmupS)))
 	add("Result", rec.Result)
 	add("Result digest", rec.ResultDigest)
 	for _, w := range rec.PerWorker {

@@ -13,7 +13,8 @@ function eschedPercent(value) {
   return String(Number((100 * value).toPrecision(4)));
 }
 function eschedTooltip(p) {
-  const name = p.data && p.data.name ? p.data.name : p.seriesName;
+  let name = p.data && p.data.name ? p.data.name : p.seriesName;
+  if (/^[0-9]/.test(name)) name = p.seriesName + ', one trial: ' + name;
   return echarts.format.encodeHTML(name);
 }
 // An interval is a line with caps. Its ends are cut off at the plot's edge.
@@ -72,6 +73,7 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
   function draw(f, width) {
     const box = document.getElementById(f.id);
     const css = getComputedStyle(document.documentElement);
+    let height = f.height;
     const old = echarts.getInstanceByDom(box);
     if (old) old.dispose();
     width = width || box.clientWidth;
@@ -87,7 +89,9 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
       if (narrow) option.series = option.series.filter((s) => s.name !== 'labels');
       const longest = Math.max(0, ...labels.flatMap((s) => s.data.map((d) => Math.max(...d.value[2].split('\n').map((t) => t.length)))));
       option.grid.right = labels.length && !narrow ? Math.min(240, 30 + 7 * longest) : 24;
-      Object.assign(y.axisLabel, { width: small ? 118 : narrow ? 170 : 280, overflow: 'break', lineHeight: 14 });
+      Object.assign(y.axisLabel, { width: small ? 122 : narrow ? 170 : 280, overflow: 'break', lineHeight: 14 });
+      // Names that wrap need taller rows.
+      if (small && Math.max(...y.data.map((n) => n.length)) > 18) height += 14 * y.data.length;
     }
     if (small) {
       option.xAxis[0].splitNumber = 4;
@@ -107,7 +111,8 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
     if (f.parity !== null && front) {
       front.markLine = { silent: true, symbol: 'none', animation: false, data: [{ xAxis: f.parity }], label: { show: false }, lineStyle: { color: css.getPropertyValue('--ink').trim(), type: 'solid', width: 1.2 } };
     }
-    const chart = echarts.init(box, null, { renderer: 'svg', width, height: f.height });
+    box.style.height = height + 'px';
+    const chart = echarts.init(box, null, { renderer: 'svg', width, height });
     chart.setOption(option);
     drawn.push(f.id);
     const svg = box.querySelector('svg');
@@ -180,16 +185,20 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
   function open(row) {
     if (row.nextElementSibling && row.nextElementSibling.classList.contains('open')) { row.nextElementSibling.remove(); row.setAttribute('aria-expanded', 'false'); return; }
     details = details || JSON.parse(source.textContent);
-    const d = details[rows.indexOf(row)];
+    const i = rows.indexOf(row), words = details.words, facts = details.facts[i], workers = details.workers ? details.workers[i] : [];
     const opened = element('tr'), cell = element('td'), list = element('dl');
     opened.className = 'open';
     cell.colSpan = row.cells.length;
-    d.f.forEach(([name, value]) => list.append(element('dt', name), element('dd', value)));
-    if (d.w) {
+    for (let k = 0; k < facts.length; k += 2) list.append(element('dt', words[facts[k]]), element('dd', words[facts[k + 1]]));
+    if (workers.length) {
       const table = element('table'), head = element('tr');
       ['Worker', 'Tasks', 'Busy (s)'].forEach((h) => head.append(element('th', h)));
       table.append(head);
-      d.w.forEach((w) => { const r = element('tr'); w.forEach((v, i) => { const c = element('td', v); if (i) c.className = 'n'; r.append(c); }); table.append(r); });
+      for (let k = 0; k < workers.length; k += 3) {
+        const r = element('tr');
+        for (let c = 0; c < 3; c++) { const cell = element('td', words[workers[k + c]]); if (c) cell.className = 'n'; r.append(cell); }
+        table.append(r);
+      }
       const dd = element('dd');
       dd.append(table);
       list.append(element('dt', 'Workers'), dd);

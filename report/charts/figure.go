@@ -62,7 +62,8 @@ const (
 
 // Point is a mark's point. Lo and Hi are the ends of its interval; nil without
 // one. Label is set beside the plot in figures with categories on Y, and Name
-// is shown when the pointer is on it.
+// is shown when the pointer is on it; a Name that starts with a digit is a
+// value of the mark's series.
 type Point struct {
 	X     float64  `json:"x"`
 	Y     float64  `json:"y"`

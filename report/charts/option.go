@@ -76,7 +76,7 @@ func Option(f Figure) (script string, err error) {
 		top = 14
 	}
 	tree["grid"] = map[string]any{"left": 8, "right": 28, "top": top, "bottom": 34, "containLabel": true}
-	tree["aria"] = map[string]any{"enabled": true, "label": map[string]any{"description": f.Alt}}
+	tree["aria"] = map[string]any{"enabled": true, "label": map[string]any{"description": plain(f.Alt)}}
 	delete(tree, "toolbox")
 	delete(tree, "title")
 	delete(tree, "color")
@@ -106,10 +106,20 @@ func dodge(f Figure) []Mark {
 		}
 		marks[i].Point = slices.Clone(m.Point)
 		for j := range marks[i].Point {
-			marks[i].Point[j].X += (float64(place[m.Series]) - float64(len(place)-1)/2) * 0.007 * span
+			marks[i].Point[j].X = beside(m.Point[j].X, place[m.Series], len(place), f.X, span)
 		}
 	}
 	return marks
+}
+
+// beside returns the x of a point that is the i-th of n, kept on the axis.
+func beside(x float64, i, n int, axis Axis, span float64) float64 {
+	const step = 0.005 // of the axis: half a symbol
+	left, width := x-step*span*float64(n-1)/2, step*span*float64(n-1)
+	if len(axis.Categories) == 0 {
+		left = min(max(left, axis.Min), axis.Max-width)
+	}
+	return left + step*span*float64(i)
 }
 
 // function names a function of the page's script where go-echarts has no
