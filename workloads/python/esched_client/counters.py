@@ -1,0 +1,64 @@
+"""Counters that Dask keeps anyway, read before and after a trial."""
+
+
+def read_worker(dask_worker=None):
+    """Return a worker's counters since it started; runs on the worker.
+
+    ``bytes`` is what the worker sent to peers, and, where results are
+    gathered from it, to the client.
+    """
+    busy = 0.0
+    for key, value in list(dask_worker.digests_total.items()):
+        # ("execute", prefix, activity, unit), in some versions with a span
+        # between the first two.
+        if (
+            isinstance(key, tuple)
+            and len(key) >= 4
+            and key[0] == "execute"
+            and key[-1] == "seconds"
+            and key[-2] in ("thread-cpu", "thread-noncpu")
+        ):
+            busy += value
+    return {
+        "worker": str(dask_worker.name),
+        "host": dask_worker.address.rpartition("://")[2].rpartition(":")[0],
+        "tasks": dask_worker.state.executed_count,
+        "busy_s": busy,
+        "bytes": dask_worker.transfer_outgoing_bytes_total,
+    }
+
+
+def count_tasks(dask_scheduler=None):
+    """Return the number of tasks the scheduler knows; runs on the scheduler."""
+    return len(dask_scheduler.tasks)
+
+
+def read(client):
+    """Return the counters of all workers by address."""
+    return client.run(read_worker)
+
+
+def difference(before, after):
+    """Return what happened between two readings, as fields of a response.
+
+    Workers that came in between count from zero; of workers that left
+    nothing is known.
+    """
+    shares, moved = [], 0
+    for address, now in after.items():
+        then = before.get(address, {"tasks": 0, "busy_s": 0.0, "bytes": 0})
+        moved += now["bytes"] - then["bytes"]
+        shares.append(
+            {
+                "worker": now["worker"],
+                "host": now["host"],
+                "tasks": now["tasks"] - then["tasks"],
+                "busy_s": max(0.0, now["busy_s"] - then["busy_s"]),
+            }
+        )
+    shares.sort(key=lambda share: share["worker"])
+    return {
+        "tasks": sum(share["tasks"] for share in shares),
+        "bytes_moved": moved,
+        "per_worker": shares,
+    }

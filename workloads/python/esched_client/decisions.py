@@ -1,0 +1,32 @@
+"""Summaries of decision latencies."""
+
+import numpy
+
+BUCKETS_PER_DECADE = 8
+
+
+def summarise(latency_ns):
+    """Return quantiles and a histogram of latencies, in microseconds.
+
+    ``latency_ns`` is the bytes of little-endian 32-bit nanoseconds. The
+    quantile q of n values is the smallest with at least q*n values not above
+    it (nearest rank). Buckets are (previous bound, le_us] with bounds
+    10**(k/8); empty ones are left out, values of 0 are in that of 0.1.
+    """
+    values = numpy.sort(numpy.frombuffer(latency_ns, dtype="<u4"))
+    n = len(values)
+    if n == 0:
+        return {}
+    micros = values / 1000.0
+    quantiles = {
+        f"p{percent}": float(micros[-(-percent * n // 100) - 1]) for percent in (50, 95, 99)
+    }
+    quantiles["max"] = float(micros[-1])
+    bounds = numpy.array([10 ** (k / BUCKETS_PER_DECADE) for k in range(-8, 49)])
+    counts = numpy.bincount(numpy.searchsorted(bounds, micros), minlength=len(bounds))
+    histogram = [
+        {"le_us": float(f"{bound:.6g}"), "count": int(count)}
+        for bound, count in zip(bounds, counts)
+        if count
+    ]
+    return {"decision_us": quantiles, "decision_hist": histogram}

@@ -1,0 +1,88 @@
+"""Trials: run a workload, measure it, and leave the cluster as it was."""
+
+import gc
+import importlib
+import time
+
+from esched_client import counters, decisions
+
+#: Seconds until the scheduler must have forgotten the tasks of a trial.
+FORGET = 15.0
+
+
+def operations(client):
+    """Return the functions that answer requests, by operation."""
+    return {
+        "trial": lambda request: run(client, request),
+        "wait": lambda request: wait(client, request),
+    }
+
+
+def wait(client, request):
+    """Wait until a number of workers has registered."""
+    client.wait_for_workers(request["workers"], timeout=request["timeout_s"])
+    return {"workers": len(client.ncores())}
+
+
+def run(client, request):
+    """Execute a trial and return what was measured."""
+    name = request.get("module") or "esched_workloads." + request["workload"].replace("-", "_")
+    workload = importlib.import_module(name)
+    params, seed = request["params"], request.get("seed", 0)
+    if hasattr(workload, "prepare"):
+        workload.prepare(client, params, seed)
+    settle(client)
+    sidekick = request.get("kind") == "sidekick"
+    before = counters.read(client)
+    if sidekick:
+        begin(client, request)
+    try:
+        response, values = measure(client, workload, params, seed)
+    finally:
+        gc.collect()
+        ended = end(client) if sidekick else {}
+    response |= counters.difference(before, counters.read(client))
+    settle(client)
+    outcome = workload.finish(values, params)
+    response |= {"result": outcome.result, "digest": outcome.digest}
+    return response | ({"sidekick": ended} if sidekick else {})
+
+
+def measure(client, workload, params, seed):
+    """Take the time from the submit call to the last result."""
+    gc.collect()
+    start = time.perf_counter()
+    futures = workload.submit(client, params, seed)
+    submitted = time.perf_counter()
+    values = client.gather(futures)
+    done = time.perf_counter()
+    return {"makespan_s": done - start, "submit_s": submitted - start}, values
+
+
+def settle(client):
+    """Wait until the scheduler holds no task, so that trials do not overlap."""
+    gc.collect()
+    limit = time.monotonic() + FORGET
+    while held := client.run_on_scheduler(counters.count_tasks):
+        if time.monotonic() > limit:
+            raise TimeoutError(f"scheduler still holds {held} tasks after {FORGET:g} s")
+        time.sleep(0.01)
+
+
+def begin(client, request):
+    """Tell the sidekick in the scheduler that a trial begins."""
+    answer = client.sync(
+        client.scheduler.esched_begin,
+        policy=request.get("policy", ""),
+        seed=request.get("policy_seed", 0),
+        options=request.get("options") or {},
+    )
+    if answer.get("status") != "OK":
+        raise RuntimeError(f"sidekick: {answer.get('error', answer)}")
+
+
+def end(client):
+    """Tell the sidekick that the trial ended and return what it counted."""
+    answer = dict(client.sync(client.scheduler.esched_end))
+    answer.update(decisions.summarise(answer.pop("latency_ns", b"")))
+    return {key: value for key, value in answer.items() if not isinstance(value, bytes)}
