@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/esched/esched/deploy"
 	"github.com/esched/esched/internal/hint"
+	"github.com/esched/esched/reserve"
 	"github.com/esched/esched/runners/record"
 )
 
@@ -38,7 +41,7 @@ Normally there is nothing to do: a run ends all it started, even when it is
 killed.`, hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: "  esched clean --dry-run\n  esched clean\n  esched clean --output /scratch/runs --json",
 		Args:    atMost(0),
-		RunE:    func(*cobra.Command, []string) error { return runClean(o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runClean(c.Context(), o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.Output, "output", "runs", "directory with the runs")
@@ -57,7 +60,7 @@ type leftover struct {
 	Error string `json:"error,omitempty"`
 }
 
-func runClean(o cleanOptions) error {
+func runClean(ctx context.Context, o cleanOptions) error {
 	runs, err := o.runDirs(o.Output)
 	if err != nil {
 		return err
@@ -66,6 +69,11 @@ func runClean(o cleanOptions) error {
 	for _, run := range runs {
 		found = append(found, o.cleanRun(run, o.DryRun)...)
 	}
+	more, err := o.cleanLedger(ctx, o.DryRun)
+	if err != nil {
+		return err
+	}
+	found = append(found, more...)
 	bad := 0
 	for _, l := range found {
 		if l.Error != "" {
@@ -84,6 +92,43 @@ func runClean(o cleanOptions) error {
 			"run esched clean on the machine and as the user of the run")
 	}
 	return nil
+}
+
+// releaseLimit bounds giving one reservation back.
+const releaseLimit = time.Minute
+
+// cleanLedger releases reservations of runs that nobody works on.
+func (p Process) cleanLedger(ctx context.Context, dryRun bool) ([]leftover, error) {
+	entries, err := p.ledger().Entries()
+	if err != nil {
+		return nil, err
+	}
+	var found []leftover
+	for _, e := range entries {
+		store, err := record.Open(e.Run)
+		if errors.Is(err, record.ErrInUse) {
+			continue
+		}
+		l := leftover{Run: e.Run, Kind: "reservation", What: e.Kind + " " + e.ID}
+		if !dryRun {
+			l.note(p.release(ctx, e))
+		}
+		if err == nil {
+			_ = store.Close() // nothing was written
+		}
+		found = append(found, l)
+	}
+	return found, nil
+}
+
+func (p Process) release(ctx context.Context, e reserve.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	r, err := p.newReserver(e.Kind, e.Cluster).Attach(e)
+	if err != nil {
+		return err
+	}
+	return r.Release(ctx)
 }
 
 func (o cleanOptions) printLeftovers(found []leftover, runs int) error {

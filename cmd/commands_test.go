@@ -234,3 +234,14 @@ func TestDoctor(t *testing.T) {
 		t.Error("colour in spite of NO_COLOR")
 	}
 }
+
+func TestWorkloads(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.esched("workloads").wants(t, 0, []string{"montecarlo\n", "chunk", "required"}, nil)
+	var facts []workloadFact
+	s.esched("workloads", "--json").into(t, &facts)
+	if len(facts) == 0 || len(facts[0].Params) == 0 {
+		t.Errorf("have %+v", facts)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -285,4 +286,14 @@ func (p Process) lockable(dir string) error {
 	defer os.Remove(f.Name())
 	defer f.Close() // gives the lock back
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// lastLines returns the end of a log file, "" when it cannot be read.
+func (p Process) lastLines(path string) string {
+	const most = 1000 // bytes
+	text, err := os.ReadFile(p.path(path))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }

@@ -16,6 +16,7 @@ import (
 // globals are the options that every command has.
 type globals struct {
 	Process
+	programs
 	NoInput bool
 	NoColor bool
 }
@@ -48,8 +49,10 @@ func usageError(mend, format string, args ...any) error {
 
 // Main executes the command line of p and returns the exit code. It prints an
 // error once, to standard error.
-func Main(p Process) int {
-	root := newRoot(&globals{Process: p})
+func Main(p Process) int { return execute(p, builtin()) }
+
+func execute(p Process, w programs) int {
+	root := newRoot(&globals{Process: p, programs: w})
 	root.SetArgs(p.Args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil {
@@ -111,8 +114,8 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 		}
 	}
 	add(groupSetup, newDoctor(g), newEnv(g), newClean(g), newCompletion(g), newVersion(g))
-	add(groupRun, newInit(g), newStatus(g))
-	add(groupParts, newPolicies(g), newServe(g), newPreload(g))
+	add(groupRun, newInit(g), newPlan(g), newRun(g), newStatus(g), newReport(g))
+	add(groupParts, newPolicies(g), newWorkloads(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
 	root.CompletionOptions.DisableDefaultCmd = true                   // we have our own

@@ -52,6 +52,10 @@ type Deployment interface {
 // deployment cannot execute further trials.
 var ErrBroken = errors.New("deployment broken")
 
+// ErrWrong is wrapped by errors of [Deployment.Run] for a result that was
+// computed and is not right. Such a trial is not tried again.
+var ErrWrong = errors.New("wrong result")
+
 // Causes for which a run ends before its plan does. [Runner.Run] returns one
 // of the first three, wrapped, when the run can be resumed.
 var (

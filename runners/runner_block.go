@@ -271,6 +271,10 @@ func (b *blockRun) finish(p *progress, r record.Record) error {
 
 // failed retries the trial or ends it.
 func (b *blockRun) failed(p *progress, r record.Record, err error, broken bool) error {
+	if errors.Is(err, ErrWrong) {
+		r.Error = err.Error()
+		return b.end(p, inputWrong, r)
+	}
 	status := failureStatus(err)
 	if len(p.attempts) < b.Retries {
 		p.attempts = append(p.attempts, record.Attempt{

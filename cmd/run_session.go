@@ -1,0 +1,188 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/esched/esched/cmd/dashboard"
+	"github.com/esched/esched/internal/hint"
+	"github.com/esched/esched/internal/term"
+	"github.com/esched/esched/runners"
+	"github.com/esched/esched/runners/record"
+)
+
+// eventRoom is how many events may wait to be shown. The views take them
+// without delay; the room only evens out bursts.
+const eventRoom = 4096
+
+// screenGrace bounds the wait for the view after the last event: a terminal
+// that takes no output must not keep the command from ending.
+const screenGrace = 10 * time.Second
+
+// view passes events to what shows them, until it is closed. Late events of
+// processes that end are dropped: they are on disk.
+type view struct {
+	mu     sync.Mutex
+	events chan record.Event
+	closed bool
+}
+
+func (v *view) show(e record.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.events <- e
+	}
+}
+
+func (v *view) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	close(v.events)
+}
+
+// execute runs what is open of the plan and shows it.
+func (s *session) execute(ctx context.Context) error {
+	ctx, brake := newBrake(ctx)
+	defer brake.release()
+	v := &view{events: make(chan record.Event, eventRoom)}
+	s.runner = &runners.Runner{
+		Plan: s.plan, Journal: s.store, Show: v.show,
+		Limit:   func(record.Trial) time.Duration { return s.experiment.Timeout },
+		Retries: s.experiment.Retries, FailFast: s.FailFast, Done: s.resumed.Done,
+		Stop: brake.afterTrial, Kill: brake.kill, Now: s.Now,
+	}
+	brake.tell = s.runner.Tell
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		s.showEvents(ctx, v.events, brake)
+	}()
+	names, release := s.Signals()
+	defer release()
+	go brake.listen(names)
+
+	outcome, err := s.work(ctx)
+	err = s.conclude(outcome, err)
+	v.close()
+	select {
+	case <-shown:
+	case <-time.After(screenGrace):
+	}
+	return err
+}
+
+// showEvents shows the dashboard to a person and plain lines to anything else.
+func (s *session) showEvents(ctx context.Context, events <-chan record.Event, brake *brake) {
+	m := s.store.Manifest()
+	opts := dashboard.Options{
+		Manifest: &m, NoColor: !s.colored(), ASCII: !term.Unicode(s.LookupEnv),
+		Background: term.Background(s.LookupEnv), Now: s.Now,
+	}
+	m.ID = s.dir // what people can type
+	if s.earlier != nil {
+		opts.Records = s.earlier.Records
+	}
+	if !s.interactive() || s.Plain {
+		_ = dashboard.Plain(s.Stdout, opts, events) // a closed pipe must not end the run
+		return
+	}
+	control := dashboard.Control{
+		StopAfterTrial: func() { go brake.soon("q") },
+		Cancel:         func() { go brake.now("Ctrl-C") },
+	}
+	if err := dashboard.Run(context.WithoutCancel(ctx), s.Stdin, s.Stdout, opts, events, control); err != nil {
+		fmt.Fprintf(s.Stderr, "esched: dashboard: %v\n", err)
+	}
+}
+
+// work prepares the environment and runs the plan.
+func (s *session) work(ctx context.Context) (runners.Outcome, error) {
+	open := runners.Outcome{OK: len(s.resumed.Done), Open: s.plan.Trials() - len(s.resumed.Done)}
+	if s.earlier == nil {
+		s.runner.Tell(record.Event{Kind: record.EventRunStarted, Message: s.dir, Total: open.Total()})
+	} else {
+		s.runner.Tell(record.Event{Kind: record.EventRunResumed, Message: s.dir + ": " + s.resumed.String(),
+			Total: open.Total(), Done: open.OK})
+	}
+	for _, w := range append(s.store.Warnings(), s.resumed.Warnings...) {
+		s.warn(w)
+	}
+	if open.Open == 0 {
+		return open, nil
+	}
+	est := runners.EstimatePlan(s.plan, s.experiment, s.learnTimes(filepath.Dir(s.dir)))
+	if s.earlier == nil && !est.Fits {
+		s.warn(fmt.Sprintf("the run may take %s, longer than its claim of %s: trials that do not fit will be skipped",
+			est.Duration.Round(time.Second), est.Claim))
+	}
+	site, err := s.site(ctx)
+	if err != nil {
+		return open, interruptedOr(ctx, err)
+	}
+	defer func() {
+		if err := site.Close(); err != nil {
+			s.warn(err.Error())
+		}
+	}()
+	s.runner.Site = site
+	s.runner.Granted = s.noteHosts
+	return s.runner.Run(ctx)
+}
+
+// warn tells a warning and keeps it for the report.
+func (s *session) warn(text string) {
+	s.runner.Tell(record.Event{Kind: record.EventWarning, Message: text})
+}
+
+// noteHosts writes the machines into the manifest.
+func (s *session) noteHosts(g runners.Grant) error {
+	if s.earlier != nil {
+		now := s.store.Manifest()
+		now.Hosts = g.Hosts
+		for _, change := range runners.Changes(s.earlier.Manifest, now) {
+			s.warn(change)
+		}
+	}
+	return s.store.UpdateManifest(func(m *record.Manifest) { m.Hosts = g.Hosts })
+}
+
+// conclude writes the report and the end of the run, and returns the error
+// with which the command ends.
+func (s *session) conclude(outcome runners.Outcome, err error) error {
+	code, final := s.verdict(outcome, err)
+	ended := s.Now()
+	if err := s.store.UpdateManifest(func(m *record.Manifest) { m.Ended, m.ExitCode = ended, code }); err != nil {
+		s.warn(err.Error())
+	}
+	if path, err := s.writeReport(); err != nil {
+		s.warn("report: " + err.Error())
+	} else {
+		s.runner.Tell(record.Event{Kind: record.EventReport, Message: path})
+	}
+	s.runner.Tell(record.Event{Kind: record.EventRunEnded, Message: outcome.String(), ExitCode: code})
+	return final
+}
+
+// verdict maps how the run ended to the exit code and the error to print.
+func (s *session) verdict(outcome runners.Outcome, err error) (int, error) {
+	resume := "esched run --resume " + s.dir
+	switch {
+	case errors.Is(err, runners.ErrInterrupted), errors.Is(err, runners.ErrStopped):
+		err = fmt.Errorf("%w: %s", err, outcome)
+		return hint.ExitInterrupted, hint.WithExit(hint.With(err, resume), hint.ExitInterrupted)
+	case err != nil:
+		if hint.Of(err) == "" {
+			err = hint.With(err, resume+" (logs are in "+s.dir+"/"+logsDir+")")
+		}
+		return hint.Exit(err), err
+	case outcome.OK < outcome.Total():
+		return hint.ExitTrials, exitQuietly(hint.ExitTrials, outcome.String())
+	}
+	return hint.ExitOK, nil
+}
