@@ -29,14 +29,16 @@ func task(id TaskID, deps ...TaskID) Event {
 	return Event{Kind: TaskAdded, Task: id, Prefix: 2, Deps: deps, Priority: Priority{Order: uint32(id)}}
 }
 
-func queued(id TaskID) Event              { return Event{Kind: TaskQueued, Task: id} }
-func placed(id TaskID, w WorkerID) Event  { return Event{Kind: TaskPlaced, Task: id, Worker: w} }
-func released(id TaskID) Event            { return Event{Kind: TaskReleased, Task: id} }
-func forgotten(id TaskID) Event           { return Event{Kind: TaskForgotten, Task: id} }
-func erred(id TaskID) Event               { return Event{Kind: TaskErred, Task: id} }
-func seceded(id TaskID) Event             { return Event{Kind: TaskSeceded, Task: id} }
-func replica(id TaskID, w WorkerID) Event { return Event{Kind: ReplicaAdded, Task: id, Worker: w, Bytes: 8} }
-func lost(id TaskID, w WorkerID) Event    { return Event{Kind: ReplicaRemoved, Task: id, Worker: w} }
+func queued(id TaskID) Event             { return Event{Kind: TaskQueued, Task: id} }
+func placed(id TaskID, w WorkerID) Event { return Event{Kind: TaskPlaced, Task: id, Worker: w} }
+func released(id TaskID) Event           { return Event{Kind: TaskReleased, Task: id} }
+func forgotten(id TaskID) Event          { return Event{Kind: TaskForgotten, Task: id} }
+func erred(id TaskID) Event              { return Event{Kind: TaskErred, Task: id} }
+func seceded(id TaskID) Event            { return Event{Kind: TaskSeceded, Task: id} }
+func replica(id TaskID, w WorkerID) Event {
+	return Event{Kind: ReplicaAdded, Task: id, Worker: w, Bytes: 8}
+}
+func lost(id TaskID, w WorkerID) Event { return Event{Kind: ReplicaRemoved, Task: id, Worker: w} }
 func finished(id TaskID, w WorkerID) Event {
 	return Event{Kind: TaskFinished, Task: id, Worker: w, Bytes: 100, Seconds: 1}
 }
