@@ -178,7 +178,10 @@ func (b *builder) makespanFigure(workload string, panel []int) *charts.Figure {
 		f.Aid = "Further left is faster. " + aidInterval
 	} else {
 		f.X, f.Y = x, makespan
-		f.Aid = "Lower is faster; lines join sizes of one series, set a little beside one another. " + aidInterval
+		f.Aid = "Lower is faster; lines join sizes of one series. " + aidInterval
+		if x.Categories == nil {
+			f.Aid += " Series stand a little beside one another."
+		}
 	}
 	f.Alt = fmt.Sprintf("Makespan in seconds of %s with %s for %d series. %s.", workload, on, len(f.Marks)/2, f.Title)
 	return f

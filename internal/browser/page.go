@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,8 +33,6 @@ type Look struct {
 	// Script is evaluated in the page before the picture; its value, as JSON, is
 	// in Page.Value. Optional.
 	Script string
-	// Profile is a directory for the browser's profile. Required.
-	Profile string
 }
 
 // Page is what was seen.
@@ -83,22 +82,32 @@ const survey = `(() => {
 })()`
 
 // Open opens an HTML file and looks at it.
-func Open(ctx context.Context, path string, look Look) (*Page, error) {
-	path, err := filepath.Abs(path)
+func Open(ctx context.Context, path string, look Look) (seen *Page, err error) {
+	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("page %s: %w", path, err)
 	}
+	profile, err := os.MkdirTemp("", "browser-profile-")
+	if err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", look.Program, err)
+	}
+	defer func() {
+		if gone := remove(profile); err == nil && gone != nil {
+			err = fmt.Errorf("profile of %s: %w", look.Program, gone)
+		}
+	}()
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ctx, closeBrowser := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(look.Program), chromedp.UserDataDir(look.Profile), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(look.Program), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true))...)
 	defer closeBrowser()
 	ctx, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
+	defer func() { _ = chromedp.Cancel(ctx) }() // waits for the browser's end; what it says of that is nothing to act on
 
-	seen := &Page{}
+	seen = &Page{}
 	var mu sync.Mutex
 	chromedp.ListenTarget(ctx, func(event any) {
 		mu.Lock()
@@ -130,6 +139,18 @@ func Open(ctx context.Context, path string, look Look) (*Page, error) {
 	defer mu.Unlock()
 	seen.Charts, seen.Overflow = found.Charts, found.Overflow
 	return seen, nil
+}
+
+// remove deletes the profile. Helper processes of a browser that has ended may
+// still write to it for a moment.
+func remove(profile string) (err error) {
+	for range 50 {
+		if err = os.RemoveAll(profile); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 func (l Look) emulate() chromedp.Action {

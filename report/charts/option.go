@@ -167,8 +167,8 @@ func axis(a Axis, vertical bool) map[string]any {
 			categories[i] = plain(c)
 		}
 		m["type"], m["data"] = "category", categories
-		label["interval"], label["hideOverlap"] = 0, false
 		if vertical {
+			label["interval"], label["hideOverlap"] = 0, false
 			m["inverse"] = true
 			m["name"] = "" // the rows say what they are
 			m["axisTick"] = map[string]any{"show": false}
