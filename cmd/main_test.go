@@ -54,6 +54,7 @@ type shell struct {
 	signals chan string
 	out     *lockedBuffer
 	err     *lockedBuffer
+	programs
 }
 
 func newShell(t *testing.T) *shell {
@@ -63,7 +64,7 @@ func newShell(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shell{t: t, signals: make(chan string, 4), out: &lockedBuffer{}, err: &lockedBuffer{}}
+	s := &shell{t: t, signals: make(chan string, 4), out: &lockedBuffer{}, err: &lockedBuffer{}, programs: builtin()}
 	s.env = map[string]string{
 		"PATH": os.Getenv("PATH"), "HOME": dir, "LANG": "C.UTF-8", asMain: "1",
 		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "XDG_STATE_HOME": filepath.Join(dir, "state"),
@@ -98,7 +99,7 @@ func (s *shell) esched(args ...string) result {
 	s.out, s.err = &lockedBuffer{}, &lockedBuffer{}
 	p := s.p
 	p.Args, p.Stdout, p.Stderr = args, s.out, s.err
-	code := Main(p)
+	code := execute(p, s.programs)
 	return result{code, s.out.String(), s.err.String()}
 }
 
