@@ -59,6 +59,10 @@ def serve(channel, operations):
             channel.write(response)
         except (Exception, asyncio.CancelledError) as error:
             channel.write({"id": request.get("id")} | failure(error))
+            # The client keeps the exception of a failed task, its traceback keeps
+            # the frames that hold the task's future: break that circle, or the
+            # scheduler never forgets the task.
+            traceback.clear_frames(error.__traceback__)
 
 
 def failure(error):
