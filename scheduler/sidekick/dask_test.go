@@ -79,7 +79,7 @@ func checkOutcome(t *testing.T, line []byte) {
 		t.Logf("%.2f s, %d decisions, %v", o.Seconds, o.Decisions, o.Sources)
 		switch {
 		case o.Error != "":
-			t.Error(o.Error)
+			t.Errorf("%.3000s", o.Error)
 		case !o.Active:
 			t.Error("the service does not decide any more")
 		case o.Decisions != o.Placements || o.Fallbacks != 0 || o.Placements == 0:

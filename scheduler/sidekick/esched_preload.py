@@ -177,6 +177,7 @@ class Link:
         self.missed = 0
         self.unread = 0  # tasks sent since the last answer
         self.unfilled = False
+        self.yielding = False
         self.chosen = None
         self.source: str | None = None
 
@@ -246,6 +247,7 @@ class Link:
             self.fail(e)
             return
         self.active = True
+        self.unread = 0
         self.reason = ""
         self.stats.attached += 1
         logger.info("esched decides (socket %s)", self.path)
@@ -269,8 +271,9 @@ class Link:
             return
         if was_active:
             self.loop.call_soon(self.relieve)
-        if self.retry is None:
-            self.retry = self.loop.call_later(RETRY, self.attach)
+        if self.retry is not None:
+            self.retry.cancel()
+        self.retry = self.loop.call_later(RETRY, self.attach)
 
     def relieve(self) -> None:
         """Give Dask back its own view of free slots, and its queue a push."""
@@ -278,7 +281,19 @@ class Link:
             return
         for ws in self.scheduler.workers.values():
             ORIGINAL["check_idle_saturated"](self.scheduler, ws)
-        self.scheduler.stimulus_queue_slots_maybe_opened(stimulus_id="esched-detached")
+        self.yield_queue("esched-detached")
+
+    def yield_queue(self, stimulus_id: str) -> None:
+        """Let Dask choose for the queued tasks that fit free slots."""
+        scheduler = self.scheduler
+        self.yielding = True
+        try:
+            if math.isinf(scheduler.WORKER_SATURATION):  # Dask has no queue of its own then
+                scheduler.transitions({ts.key: "processing" for ts in scheduler.queued.sorted()}, stimulus_id)
+            else:
+                ORIGINAL["stimulus_queue_slots_maybe_opened"](scheduler, stimulus_id=stimulus_id)
+        finally:
+            self.yielding = False
 
     def close(self) -> None:
         """Let go of the service for good."""
@@ -437,7 +452,6 @@ class Link:
                         self.scheduler.check_idle_saturated(mate.ws)
             elif kind == END:
                 self.ended, self.refused = i, status
-                self.missed = self.unread = 0
             else:
                 raise ValueError(f"the service sent an unknown record of kind {kind}")
 
@@ -468,6 +482,7 @@ class Link:
                 self.fail(e)
                 return False
         if self.connected and self.ended == request:
+            self.missed = self.unread = 0
             return True
         self.stats.misses += 1
         self.missed += 1
@@ -642,9 +657,14 @@ class Link:
         scheduler.send_all(client_msgs, worker_msgs)
         if not self.active:
             return
-        if scheduler.queued and scheduler.idle_task_count and self.missed:
-            # The service is late: Dask chooses for the slots that are free.
-            ORIGINAL["stimulus_queue_slots_maybe_opened"](scheduler, stimulus_id=stimulus_id)
+        # The service is late, or it holds tasks while nothing runs, after which
+        # nobody would ask it again: Dask chooses.
+        if scheduler.queued and scheduler.idle_task_count and (self.missed or not self.busy()):
+            self.yield_queue(stimulus_id)
+
+    def busy(self) -> bool:
+        """Whether any worker has anything to do."""
+        return any(ws.processing for ws in self.scheduler.workers.values())
 
     def load(self, mate: Mate, client_msgs: dict, worker_msgs: dict, stimulus_id: str) -> None:
         """Fill the free slots of one worker."""
@@ -857,11 +877,16 @@ def check_idle_saturated(self, link, ws, occ: float = -1.0):
         self.idle_task_count.discard(ws)
 
 
-@steered("stimulus_queue_slots_maybe_opened")
-def stimulus_queue_slots_maybe_opened(self, link, *, stimulus_id):
+def stimulus_queue_slots_maybe_opened(self, *, stimulus_id):
     """Send queued tasks to free slots."""
-    if self.queued:
-        link.fill(stimulus_id)
+    link = self._esched
+    if link is None:
+        ORIGINAL["stimulus_queue_slots_maybe_opened"](self, stimulus_id=stimulus_id)
+    elif self.queued:
+        if link.active:
+            link.fill(stimulus_id)
+        else:
+            link.yield_queue(stimulus_id)
 
 
 @steered("transitions")
@@ -900,12 +925,17 @@ def waiting_queued(self, key, stimulus_id):
 def queued_processing(self, key, stimulus_id):
     """Send a queued task to the worker that it is reserved for."""
     link = self._esched
-    if link is None or not link.active:
+    if link is None or not link.active or link.yielding:
+        if math.isinf(self.WORKER_SATURATION):  # the original asserts that it is not
+            ts = self.tasks[key]
+            ws = self.decide_worker_rootish_queuing_disabled(ts)
+            if ws is None:
+                return {}, {}, {}
+            self.queued.discard(ts)
+            return self._add_to_processing(ts, ws, stimulus_id=stimulus_id)
         return ORIGINAL["table"]["queued", "processing"](self, key, stimulus_id)
     ws = link.chosen
     if ws is None:
-        if link.missed:
-            return ORIGINAL["table"]["queued", "processing"](self, key, stimulus_id)
         return {}, {}, {}  # fill sends it when its turn comes
     ts = self.tasks[key]
     self.queued.discard(ts)
@@ -1020,10 +1050,11 @@ async def remove_worker(self, address, *args, **kwargs):
         return await ORIGINAL["remove_worker"](self, address, *args, **kwargs)
     finally:
         # Only now: the original still names the worker.
-        if mate is not None and link.mates.get(mate.ws.address) is mate:
+        if mate is not None and link.by_id.get(mate.id) is mate:
             if self.workers.get(mate.ws.address) is not mate.ws:
-                del link.mates[mate.ws.address]
-                link.by_id.pop(mate.id, None)
+                del link.by_id[mate.id]
+                if link.mates.get(mate.ws.address) is mate:
+                    del link.mates[mate.ws.address]
 
 
 def handle_worker_status_change(self, status, worker, stimulus_id):
@@ -1109,6 +1140,7 @@ def install() -> None:
     ds.Scheduler._esched = None
     ds.Scheduler._transition = wraps(ORIGINAL["_transition"])(transition)
     for function in (
+        stimulus_queue_slots_maybe_opened,
         add_replica,
         remove_replica,
         remove_worker,

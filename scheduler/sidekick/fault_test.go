@@ -1,0 +1,231 @@
+package sidekick
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// counts are what faults.py tells.
+type counts struct {
+	Ready, Running, Right bool
+	Status                string
+	Error                 string
+	Seconds               float64
+	Decisions, Fallbacks  int
+	Misses, Reattached    int
+	Mirror                struct {
+		Active                          bool
+		Tasks, IDs, Hints, Mates, Bytes int
+	}
+}
+
+// driver talks to faults.py.
+type driver struct {
+	t   *testing.T
+	in  io.Writer
+	out *json.Decoder
+}
+
+// drive starts faults.py and waits until its workers are there.
+func drive(t *testing.T, c *cluster) *driver {
+	t.Helper()
+	script, err := filepath.Abs("testdata/python/faults.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.command(script, c.file, c.dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(c.dir, "client.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	launch(t, cmd)
+	watchdog := time.AfterFunc(3*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	t.Cleanup(func() { watchdog.Stop() })
+	d := &driver{t, in, json.NewDecoder(bufio.NewReader(out))}
+	d.read()
+	return d
+}
+
+func (d *driver) read() counts {
+	d.t.Helper()
+	var c counts
+	if err := d.out.Decode(&c); err != nil {
+		d.t.Fatalf("client: %v", err)
+	}
+	return c
+}
+
+func (d *driver) ask(command string) counts {
+	d.t.Helper()
+	if _, err := fmt.Fprintln(d.in, command); err != nil {
+		d.t.Fatal(err)
+	}
+	return d.read()
+}
+
+// begin waits until the service decides and counts from there.
+func (d *driver) begin() {
+	d.t.Helper()
+	var last counts
+	err := within(20*time.Second, "begin", func() bool {
+		last = d.ask("begin")
+		return last.Status == "OK"
+	})
+	if err != nil {
+		d.t.Fatalf("%v: %s", err, last.Error)
+	}
+}
+
+// graph runs a graph, with a fault in its middle, and checks what holds after
+// every fault: the right result, soon, and nothing left over.
+func (d *driver) graph(n, ms int, fault func()) counts {
+	d.t.Helper()
+	if c := d.ask(fmt.Sprintf("graph %d %d", n, ms)); !c.Running {
+		d.t.Fatalf("want the graph running, have %+v", c)
+	}
+	if fault != nil {
+		fault()
+	}
+	c := d.read()
+	d.t.Logf("%+v", c)
+	if !c.Right || c.Seconds > 40 {
+		d.t.Errorf("right: %v, after %.1f s", c.Right, c.Seconds)
+	}
+	if m := c.Mirror; m.Tasks != 0 || m.IDs != 0 || m.Hints != 0 || m.Mates > 4 || m.Bytes > 1<<16 {
+		d.t.Errorf("the mirror holds %+v", m)
+	}
+	return c
+}
+
+// daemon starts a service in a process of its own.
+func daemon(t *testing.T, mode, socket string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serviceVariable+"="+mode+" "+socket)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	launch(t, cmd)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("%s service: %q, %v", mode, line, err)
+	}
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait()
+}
+
+func send(t *testing.T, cmd *exec.Cmd, s syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFaults lets one deployment meet every kind of bad service, one after
+// another. Each costs time, none the result.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	interpreters(t, func(t *testing.T, python string) {
+		c := newCluster(t, python, clusterOptions{impatient: true})
+		d := drive(t, c)
+		step := func(name string, test func(t *testing.T)) {
+			if !t.Run(name, func(t *testing.T) {
+				old := d.t
+				d.t = t
+				defer func() { d.t = old }()
+				test(t)
+			}) {
+				t.FailNow()
+			}
+		}
+		var service *exec.Cmd
+		step("absent at the start", func(t *testing.T) {
+			if got := d.graph(60, 1, nil); got.Mirror.Active || got.Decisions != 0 || got.Fallbacks < 121 {
+				t.Errorf("want 121 fallbacks or more, have %+v", got)
+			}
+		})
+		service = daemon(t, "honest", c.socket)
+		step("appears", func(t *testing.T) {
+			d.begin()
+			if got := d.graph(60, 1, nil); !got.Mirror.Active || got.Decisions < 100 {
+				t.Errorf("want esched's decisions, have %+v", got)
+			}
+		})
+		step("killed and started again in mid-graph", func(t *testing.T) {
+			d.begin()
+			got := d.graph(400, 20, func() {
+				kill(t, service)
+				service = daemon(t, "honest", c.socket)
+			})
+			if got.Fallbacks == 0 || got.Reattached != 1 || got.Decisions < 50 || !got.Mirror.Active {
+				t.Errorf("want decisions, fallbacks and one attachment, have %+v", got)
+			}
+		})
+		step("stopped in mid-graph", func(t *testing.T) {
+			d.begin()
+			if got := d.graph(200, 5, func() { send(t, service, syscall.SIGSTOP) }); got.Fallbacks == 0 || got.Misses > 10 {
+				t.Errorf("want fallbacks and few missed deadlines, have %+v", got)
+			}
+		})
+		step("continued", func(t *testing.T) {
+			send(t, service, syscall.SIGCONT)
+			d.begin()
+			if got := d.graph(60, 1, nil); got.Decisions < 100 {
+				t.Errorf("want esched's decisions, have %+v", got)
+			}
+		})
+		step("killed", func(t *testing.T) {
+			d.begin()
+			if got := d.graph(200, 5, func() { kill(t, service) }); got.Fallbacks == 0 || got.Mirror.Active {
+				t.Errorf("want fallbacks, have %+v", got)
+			}
+		})
+		for _, mode := range []string{"garbage", "babbling", "mistaken", "mute", "closing", "silent"} {
+			service = daemon(t, mode, c.socket)
+			step(mode, func(t *testing.T) {
+				if mode != "closing" && mode != "silent" {
+					d.begin()
+				}
+				before := d.ask("status")
+				if got := d.graph(100, 2, nil); got.Fallbacks == before.Fallbacks {
+					t.Errorf("want fallbacks, have %+v", got)
+				}
+			})
+			kill(t, service)
+		}
+		service = daemon(t, "honest", c.socket)
+		step("honest again", func(t *testing.T) {
+			d.begin()
+			if got := d.graph(60, 1, nil); !got.Mirror.Active || got.Decisions < 100 {
+				t.Errorf("want esched's decisions, have %+v", got)
+			}
+		})
+		c.quiet(t)
+	})
+}
