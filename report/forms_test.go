@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/esched/esched/report"
+	"github.com/esched/esched/report/assets"
 	"github.com/esched/esched/report/reporttest"
 	"github.com/esched/esched/runners/record"
 )
@@ -33,11 +34,11 @@ func TestSameNumbers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		shape := reporttest.Shape{
 			Seed:        rapid.Uint64().Draw(rt, "seed"),
-			Sizes:       rapid.SampledFrom([][]int{{100}, {100, 2000}, {7, 1000, 1234567}}).Draw(rt, "sizes"),
-			Workers:     rapid.SampledFrom([][]int{{1}, {1, 4}, {8, 64}}).Draw(rt, "workers"),
+			Sizes:       rapid.SampledFrom([][]int{{100}, {7, 1234567}}).Draw(rt, "sizes"),
+			Workers:     rapid.SampledFrom([][]int{{1}, {1, 3}, {8}}).Draw(rt, "workers"),
 			Policies:    rapid.SampledFrom([][]string{{}, {"random"}, {"random", "a|b_c*<i>"}}).Draw(rt, "policies"),
 			Baselines:   rapid.SampledFrom([][]string{{}, {"dask"}, {"dask", "dask-no-steal"}}).Draw(rt, "baselines"),
-			Repetitions: rapid.IntRange(1, 4).Draw(rt, "repetitions"),
+			Repetitions: rapid.IntRange(1, 3).Draw(rt, "repetitions"),
 			FailEvery:   rapid.IntRange(0, 3).Draw(rt, "fail every"),
 			Noise:       rapid.Float64Range(0.001, 0.5).Draw(rt, "noise"),
 		}
@@ -62,6 +63,7 @@ func compareForms(t fataler, r *report.Report) {
 			t.Fatalf("%s: %v", form, err)
 		}
 	}
+	shown := strings.Replace(page.String(), assets.ECharts, "", 1)
 	var tree struct {
 		Headline string
 		Tables   []struct {
@@ -74,10 +76,10 @@ func compareForms(t fataler, r *report.Report) {
 	if err := d.Decode(&tree); err != nil {
 		t.Fatalf("JSON: %v", err)
 	}
-	if tree.Headline != r.Headline || !strings.Contains(html.UnescapeString(page.String()), r.Headline) {
+	if tree.Headline != r.Headline || !strings.Contains(html.UnescapeString(shown), r.Headline) {
 		t.Fatalf("headlines differ: %q, %q", tree.Headline, r.Headline)
 	}
-	pages := htmlTables(page.String(), r)
+	pages := htmlTables(shown, r)
 	for i := range r.Tables {
 		table := &r.Tables[i]
 		if tree.Tables[i].ID != table.ID || len(tree.Tables[i].Rows) != len(table.Rows) {
@@ -92,7 +94,7 @@ func compareForms(t fataler, r *report.Report) {
 			t.Fatalf("CSV: table %s has %d lines, want %d (%v)", table.ID, len(lines), len(table.Rows)+1, err)
 		}
 		for j, row := range table.Rows {
-			var shown []string
+			var texts []string
 			for k, c := range table.Columns {
 				value := tree.Tables[i].Rows[j][c.Key]
 				if have, want := lines[j+1][k], plain(value); have != want {
@@ -101,13 +103,13 @@ func compareForms(t fataler, r *report.Report) {
 				if have, want := c.Text(typed(c, value)), c.Text(row[k]); have != want {
 					t.Fatalf("table %s row %d: JSON's %s is shown as %q, want %q", table.ID, j, c.Key, have, want)
 				}
-				shown = append(shown, c.Text(row[k]))
+				texts = append(texts, c.Text(row[k]))
 			}
-			if have, ok := pages[table.ID]; ok && have[j] != strings.Join(shown, "\x00") {
-				t.Fatalf("table %s row %d: HTML has %q, want %q", table.ID, j, have[j], shown)
+			if have, ok := pages[table.ID]; ok && have[j] != strings.Join(texts, "\x00") {
+				t.Fatalf("table %s row %d: HTML has %q, want %q", table.ID, j, have[j], texts)
 			}
-			if !strings.HasPrefix(table.ID, "data-") && !strings.Contains(words.String(), "| "+strings.Join(escaped(shown), "| ")+"|\n") {
-				t.Fatalf("table %s row %d: Markdown has no row %q", table.ID, j, shown)
+			if !strings.HasPrefix(table.ID, "data-") && !strings.Contains(words.String(), "| "+strings.Join(escaped(texts), "| ")+"|\n") {
+				t.Fatalf("table %s row %d: Markdown has no row %q", table.ID, j, texts)
 			}
 		}
 	}
@@ -246,7 +248,7 @@ func TestDegenerate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(string(b), "")
+			text, _, _ := strings.Cut(string(b), "<script")
 			for _, bad := range []string{"NaN", "Inf]", "+Inf", "<nil>", "%!"} {
 				if strings.Contains(text, bad) {
 					t.Errorf("the page shows %q", bad)
