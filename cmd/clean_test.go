@@ -5,9 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/esched/esched/deploy"
 	"github.com/esched/esched/deploy/local"
+	"github.com/esched/esched/reserve"
 )
 
 func TestCleanWithNothingToDo(t *testing.T) {
@@ -80,5 +82,24 @@ func TestCleanLeavesForeignDirectories(t *testing.T) {
 	s.esched("clean").wants(t, 0, nil, nil)
 	if _, err := os.Stat(precious); err != nil {
 		t.Error("the directory is gone")
+	}
+}
+
+func TestCleanReleasesReservations(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	store := madeRun(t, s, false)
+	entry := reserve.Entry{Kind: "local", ID: "abc", Run: s.p.path("runs/one"), Made: time.Now(), Deadline: time.Now().Add(time.Hour)}
+	if err := s.p.ledger().Add(entry); err != nil {
+		t.Fatal(err)
+	}
+	s.esched("clean").wants(t, 0, []string{"nothing left behind"}, nil) // it goes on
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.esched("clean", "--dry-run").wants(t, 0, []string{"reservation local abc: would be removed"}, nil)
+	s.esched("clean").wants(t, 0, []string{"reservation local abc: removed"}, nil)
+	if left, err := s.p.ledger().Entries(); err != nil || len(left) != 0 {
+		t.Errorf("have %v, %v", left, err)
 	}
 }

@@ -133,9 +133,6 @@ func (p Process) mkdirAll(path string, mode fs.FileMode) error {
 	return os.MkdirAll(p.path(path), mode)
 }
 
-// mkdir creates one directory and fails when it exists.
-func (p Process) mkdir(path string, mode fs.FileMode) error { return os.Mkdir(p.path(path), mode) }
-
 // createFile writes a new file and fails with [fs.ErrExist] when there is one.
 func (p Process) createFile(path string, data []byte) error {
 	f, err := os.OpenFile(p.path(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

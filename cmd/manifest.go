@@ -34,7 +34,22 @@ func (o *runOptions) manifest(ctx context.Context, e *runners.Experiment, plan *
 		Started:          o.Now(),
 		Sessions:         1,
 		Plan:             plan.Planned(),
+		Notes:            notes(plan),
 	}
+}
+
+// notes are facts about deployments that a methods section must tell.
+func notes(plan *runners.Plan) []string {
+	all := []string{
+		"workers run without nannies, and Dask's dashboards are off",
+		"numerical libraries use one thread in each task",
+	}
+	for _, b := range plan.Blocks {
+		if b.Scheduler.Kind == kindSidekick {
+			return append(all, "work stealing is off under sidekick schedulers, on under Dask's own")
+		}
+	}
+	return all
 }
 
 // gitState names the commit that the experiment file is part of, with

@@ -155,7 +155,7 @@ func (s *session) reload(ctx context.Context) error {
 	}
 	return s.store.UpdateManifest(func(m *record.Manifest) {
 		m.Sessions++
-		m.Plan, m.Seed, m.Esched = now.Plan, now.Seed, now.Esched
+		m.Plan, m.Seed, m.Esched, m.Notes = now.Plan, now.Seed, now.Esched, now.Notes
 		m.Experiment, m.ExperimentPath, m.ExperimentSHA256, m.Git = now.Experiment, now.ExperimentPath, now.ExperimentSHA256, now.Git
 		m.Cluster, m.ClusterKind = now.Cluster, now.ClusterKind
 		m.Ended, m.ExitCode = time.Time{}, 0
