@@ -36,8 +36,18 @@ func spawn(t *testing.T, name string, argv, env []string, stdin io.Reader, stdou
 	defer log.Close()
 	c := &child{cmd: exec.Command(argv[0], argv[1:]...), done: make(chan struct{}), log: log.Name()}
 	c.cmd.Env = append(os.Environ(), append(env, "PYTHONDONTWRITEBYTECODE=1")...)
-	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, log
-	c.cmd.WaitDelay = time.Second // Wait would otherwise wait for stdin
+	c.cmd.Stdout, c.cmd.Stderr = stdout, log
+	if stdin != nil {
+		// Not cmd.Stdin: Wait would wait for the end of what is read.
+		pipe, err := c.cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			io.Copy(pipe, stdin)
+			pipe.Close()
+		}()
+	}
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
