@@ -135,7 +135,7 @@ func (s *session) work(ctx context.Context) (runners.Outcome, error) {
 	return s.runner.Run(ctx)
 }
 
-// warn tells a warning and keeps it for the report.
+// warn tells a warning, which the events keep.
 func (s *session) warn(text string) {
 	s.runner.Tell(record.Event{Kind: record.EventWarning, Message: text})
 }
@@ -143,9 +143,8 @@ func (s *session) warn(text string) {
 // noteHosts writes the machines into the manifest.
 func (s *session) noteHosts(g runners.Grant) error {
 	if s.earlier != nil {
-		now := s.store.Manifest()
-		now.Hosts = g.Hosts
-		for _, change := range runners.Changes(s.earlier.Manifest, now) {
+		before := record.Manifest{Hosts: s.earlier.Manifest.Hosts}
+		for _, change := range runners.Changes(before, record.Manifest{Hosts: g.Hosts}) {
 			s.warn(change)
 		}
 	}
