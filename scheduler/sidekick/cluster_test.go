@@ -93,8 +93,13 @@ func newCluster(t *testing.T, python string, o clusterOptions) *cluster {
 	launch(t, cmd)
 	t.Cleanup(func() {
 		if t.Failed() {
-			log := c.logged(t)
-			t.Logf("end of the scheduler's log:\n%s", log[max(0, len(log)-4000):])
+			var kept []string
+			for line := range strings.Lines(c.logged(t)) {
+				if !strings.Contains(line, " INFO ") || strings.Contains(line, "esched") {
+					kept = append(kept, line)
+				}
+			}
+			t.Logf("end of the scheduler's log:\n%s", strings.Join(kept[max(0, len(kept)-60):], ""))
 		}
 	})
 	return c

@@ -152,6 +152,7 @@ func send(t *testing.T, cmd *exec.Cmd, s syscall.Signal) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	interpreters(t, func(t *testing.T, python string) {
+		top := t // what a step starts may outlive it
 		c := newCluster(t, python, clusterOptions{impatient: true})
 		d := drive(t, c)
 		step := func(name string, test func(t *testing.T)) {
@@ -181,7 +182,7 @@ func TestFaults(t *testing.T) {
 			d.begin()
 			got := d.graph(400, 20, func() {
 				kill(t, service)
-				service = daemon(t, "honest", c.socket)
+				service = daemon(top, "honest", c.socket)
 			})
 			if got.Fallbacks == 0 || got.Reattached != 1 || got.Decisions < 50 || !got.Mirror.Active {
 				t.Errorf("want decisions, fallbacks and one attachment, have %+v", got)
