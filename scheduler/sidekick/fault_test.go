@@ -230,3 +230,21 @@ func TestFaults(t *testing.T) {
 		c.quiet(t)
 	})
 }
+
+// TestFaultWithoutQueue kills the service where Dask has no queue of its own:
+// what esched had queued goes to workers at once.
+func TestFaultWithoutQueue(t *testing.T) {
+	t.Parallel()
+	interpreters(t, func(t *testing.T, python string) {
+		c := newCluster(t, python, clusterOptions{
+			impatient: true, env: []string{"DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION=inf"},
+		})
+		service := daemon(t, "honest", c.socket)
+		d := drive(t, c)
+		d.begin()
+		if got := d.graph(200, 5, func() { kill(t, service) }); got.Fallbacks == 0 || got.Decisions == 0 || got.Mirror.Active {
+			t.Errorf("want decisions, then fallbacks, have %+v", got)
+		}
+		c.quiet(t)
+	})
+}
