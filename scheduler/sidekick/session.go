@@ -20,6 +20,7 @@ type Session struct {
 	out    replies
 	deps   []scheduler.TaskID
 	cand   []*scheduler.Worker
+	read   int // bytes of all frames
 }
 
 // NewSession returns a session that decides by the named policy until a frame
@@ -36,7 +37,8 @@ func NewSession(policy string, seed uint64) (*Session, error) {
 // not what Dask is.
 func (s *Session) Frame(frame []byte) ([]byte, error) {
 	s.out.b = s.out.b[:0]
-	r := &reader{b: frame}
+	s.read += len(frame)
+	r := &reader{b: frame, maxTask: uint32(min(s.read/minTaskBytes+slackTasks, maxTask))}
 	for len(r.b) > 0 && r.err == nil {
 		tag := r.u8()
 		if s.core == nil && tag != tagHello {

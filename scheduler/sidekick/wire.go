@@ -79,11 +79,16 @@ const (
 )
 
 // Limits on what a frame may name, so that a damaged one cannot make the
-// state grow without bound.
+// state grow beyond a multiple of what was read. Ids are given out in order,
+// and a task takes minTaskBytes in a frame, so that a larger id than all that
+// was read can have introduced is damage.
 const (
-	maxFrame  = 256 << 20
-	maxTask   = 1 << 26
-	maxPrefix = 1 << 20
+	maxFrame     = 256 << 20
+	maxTask      = 1 << 26
+	maxPrefix    = 1 << 20
+	minTaskBytes = 4 // as an input, whose own record follows
+	slackTasks   = 64
+	maxBytes     = 1 << 48 // of a result or a memory; sums of it stay below an int64
 )
 
 // simple are the records that are one event with a task, a worker or both.
@@ -107,13 +112,17 @@ var errShort = errors.New("record is cut off")
 
 // reader takes fields off a frame. After an error all further fields are 0.
 type reader struct {
-	b   []byte
-	err error
+	b       []byte
+	maxTask uint32
+	err     error
 }
 
 func (r *reader) take(n int) []byte {
 	if len(r.b) < n {
-		r.err, r.b = errShort, nil
+		if r.err == nil {
+			r.err = errShort
+		}
+		r.b = nil
 		return make([]byte, max(n, 0))
 	}
 	x := r.b[:n]
@@ -130,8 +139,8 @@ func (r *reader) f64() float64 { return math.Float64frombits(r.u64()) }
 
 func (r *reader) task() scheduler.TaskID {
 	id := r.u32()
-	if id > maxTask {
-		r.err = fmt.Errorf("task id %d is beyond %d", id, maxTask)
+	if id > r.maxTask {
+		r.err, r.b = fmt.Errorf("task id %d is beyond %d", id, r.maxTask), nil
 		return 0
 	}
 	return scheduler.TaskID(id)
@@ -139,7 +148,7 @@ func (r *reader) task() scheduler.TaskID {
 
 func (r *reader) worker() scheduler.WorkerID { return scheduler.WorkerID(r.u16()) }
 
-func (r *reader) bytes() int64 { return int64(min(r.u64(), math.MaxInt64)) }
+func (r *reader) bytes() int64 { return int64(min(r.u64(), maxBytes)) }
 
 // replies collects the records of an answer.
 type replies struct{ b []byte }
