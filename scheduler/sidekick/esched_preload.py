@@ -867,11 +867,7 @@ def decide_worker_non_rootish(self, link, ts):
 def check_idle_saturated(self, link, ws, occ: float = -1.0):
     """Keep the set of workers with a free slot, by the service's slots."""
     mate = link.mates.get(ws.address)
-    if (
-        mate is not None
-        and ws.status is Status.running
-        and len(ws.processing) - len(ws.long_running) < mate.slots
-    ):
+    if mate is not None and ws.status is Status.running and len(ws.processing) - len(ws.long_running) < mate.slots:
         self.idle_task_count.add(ws)
     else:
         self.idle_task_count.discard(ws)
@@ -1050,11 +1046,11 @@ async def remove_worker(self, address, *args, **kwargs):
         return await ORIGINAL["remove_worker"](self, address, *args, **kwargs)
     finally:
         # Only now: the original still names the worker.
-        if mate is not None and link.by_id.get(mate.id) is mate:
-            if self.workers.get(mate.ws.address) is not mate.ws:
-                del link.by_id[mate.id]
-                if link.mates.get(mate.ws.address) is mate:
-                    del link.mates[mate.ws.address]
+        gone = mate is not None and self.workers.get(mate.ws.address) is not mate.ws
+        if gone and link.by_id.get(mate.id) is mate:
+            del link.by_id[mate.id]
+            if link.mates.get(mate.ws.address) is mate:
+                del link.mates[mate.ws.address]
 
 
 def handle_worker_status_change(self, status, worker, stimulus_id):
@@ -1080,13 +1076,13 @@ def handle_long_running(self, key=None, worker=None, **kwargs):
     result = ORIGINAL["handle_long_running"](self, key=key, worker=worker, **kwargs)
     link = self._esched
     ts = self.tasks.get(key)
-    if link is not None and link.connected and ts is not None and ts.processing_on:
-        if ts in ts.processing_on.long_running:
-            try:
-                link.emit(R_TASK(SECEDED, link.id(ts)))
-            except Exception as e:
-                link.fail(e)
-            self.check_idle_saturated(ts.processing_on)
+    ws = ts.processing_on if ts is not None else None
+    if link is not None and link.connected and ws is not None and ts in ws.long_running:
+        try:
+            link.emit(R_TASK(SECEDED, link.id(ts)))
+        except Exception as e:
+            link.fail(e)
+        self.check_idle_saturated(ws)
     return result
 
 

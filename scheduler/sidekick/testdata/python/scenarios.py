@@ -550,7 +550,7 @@ def every_policy(s):
     for name in names:
         reply = s.rpc("esched_begin", policy=name, seed=3, options={"slots": "stock"})
         assert reply["status"] == "OK", reply
-        n = 60
+        n = 30
         g = {("p", i): (inc, i) for i in range(n)}
         g.update({("q", i): (add, ("p", i), ("p", (i + 1) % n)) for i in range(n)})
         g["r"] = (total, [("q", i) for i in range(n)])
