@@ -61,7 +61,7 @@ R_LENGTH = struct.Struct("<I").pack_into
 
 HEAD = b"\0\0\0\0"  # room for the frame's length
 
-DEADLINE = 0.05  # s to wait for an answer, plus
+DEADLINE = 0.2  # s to wait for an answer, plus
 DEADLINE_PER_TASK = 2e-4  # s for each task that the service may still have to read
 MISSES = 3  # missed deadlines in a row until the breaker opens
 RETRY = 1.0  # s between attempts to attach again
