@@ -59,7 +59,7 @@ func entry(w workloads.Workload) runners.WorkloadEntry {
 	types := map[workloads.Type]runners.Type{
 		workloads.Int: runners.Int, workloads.Float: runners.Float, workloads.String: runners.String,
 	}
-	e := runners.WorkloadEntry{Name: w.Name, Check: w.Check, Size: w.Size, Warmup: w.Warmup, Seconds: w.RoughSeconds}
+	e := runners.WorkloadEntry{Name: w.Name, Instant: w.Instant, Check: w.Check, Size: w.Size, Warmup: w.Warmup, Seconds: w.RoughSeconds}
 	for _, p := range w.Params {
 		e.Params = append(e.Params, runners.Parameter{
 			Name: p.Name, Type: types[p.Type], Min: p.Min, Max: p.Max, Choices: p.Choices, Default: p.Default, Required: p.Required,

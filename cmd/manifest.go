@@ -44,6 +44,10 @@ func notes(plan *runners.Plan) []string {
 		"workers run without nannies, and Dask's dashboards are off",
 		"numerical libraries use one thread in each task",
 	}
+	if len(plan.Blocks) > 0 && plan.Blocks[0].Worker == record.WorkerInstant {
+		all = []string{"workers are stand-ins in one process for each node, which execute nothing and report every task as finished at once",
+			"Dask's dashboards are off"}
+	}
 	for _, b := range plan.Blocks {
 		if b.Scheduler.Kind == kindSidekick {
 			return append(all, "work stealing is off under sidekick schedulers, on under Dask's own")

@@ -79,7 +79,7 @@ func (x *site) Deploy(ctx context.Context, b runners.Block, tell func(record.Eve
 func (x *site) spec(b runners.Block, logs string) deploy.Spec {
 	s := deploy.Spec{
 		Python: x.python.Interpreter, PythonPath: x.modules,
-		WorkersPerNode: b.WorkersPerNode, Threads: b.Threads,
+		WorkersPerNode: b.WorkersPerNode, Threads: b.Threads, Instant: b.Worker == record.WorkerInstant,
 		Settings: b.Scheduler.Dask, Dir: x.scratch, Logs: logs, Ready: readyLimit,
 	}
 	if b.Scheduler.Kind == kindSidekick {

@@ -32,7 +32,7 @@ func (x *site) startDriver(ctx context.Context, r *running, spec deploy.Spec) er
 // trial executes a trial and verifies its result.
 func (r *running) trial(ctx context.Context, t record.Trial) (record.Record, error) {
 	request := workloads.Request{
-		Workload: t.Workload, Params: t.Params, Kind: t.Kind, Seed: r.seed, Policy: t.Policy,
+		Workload: t.Workload, Params: t.Params, Kind: t.Kind, Instant: t.Worker == record.WorkerInstant, Seed: r.seed, Policy: t.Policy,
 		// Repetitions under a policy that uses chance differ, and are the same in
 		// every run.
 		PolicySeed: r.seed + int64(t.Repetition),
@@ -46,6 +46,9 @@ func (r *running) trial(ctx context.Context, t record.Trial) (record.Record, err
 		return record.Record{}, r.explain(t, err)
 	}
 	rec := measurement(response)
+	if request.Instant { // nothing was computed, as the driver has checked
+		return rec, nil
+	}
 	if w, ok := r.site.workload(t.Workload); ok && w.Verify != nil {
 		if err := w.Verify(t.Params, response.Digest, response.Result); err != nil {
 			return rec, fmt.Errorf("%w: %w", runners.ErrWrong, err)
@@ -86,6 +89,7 @@ func measurement(m workloads.Response) record.Record {
 	if d := m.Sidekick; d != nil {
 		r.Decisions, r.Fallbacks, r.DecisionSources = d.Decisions, d.Fallbacks, d.Sources
 		r.DecisionUS = (*record.Quantiles)(d.US)
+		r.AskUS = (*record.Quantiles)(d.AskUS)
 		for _, b := range d.Hist {
 			r.DecisionHist = append(r.DecisionHist, record.HistBucket(b))
 		}

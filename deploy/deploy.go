@@ -89,6 +89,9 @@ type Spec struct {
 	WorkersPerNode int
 	Threads        int
 	MemoryLimit    int64
+	// Instant starts one process on each node that stands for all its workers
+	// and executes nothing: the module esched_client.instant_worker of PythonPath.
+	Instant bool
 	// Settings are Dask configuration values ("distributed.scheduler.worker-
 	// saturation": 12) set for scheduler, workers and clients. Optional.
 	Settings map[string]any

@@ -157,17 +157,41 @@ func (d *Deployment) startService(life, ready context.Context) error {
 
 func (d *Deployment) startWorkers(life context.Context) error {
 	var wait sync.WaitGroup
-	errs := make([]error, len(d.hosts)*d.spec.WorkersPerNode)
-	for i := range errs {
-		host := d.hosts[i/d.spec.WorkersPerNode]
-		name := WorkerName(host.Name(), i%d.spec.WorkersPerNode)
-		wait.Go(func() {
-			_, errs[i] = d.start(life, host, RoleWorker, name, d.workerCommand(host, name))
-		})
+	var errs []error
+	var mu sync.Mutex
+	for _, host := range d.hosts {
+		for _, name := range d.spec.workerProcesses(host.Name()) {
+			wait.Go(func() {
+				_, err := d.start(life, host, RoleWorker, name, d.workerCommand(host, name))
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
 	}
 	wait.Wait()
 	return errors.Join(errs...)
 }
+
+// workerProcesses names the processes that stand for the workers of a host.
+func (s Spec) workerProcesses(host string) []string {
+	if s.Instant {
+		return []string{instantName(host)}
+	}
+	return s.workerNames(host)
+}
+
+// workerNames names the workers of a host as Dask knows them.
+func (s Spec) workerNames(host string) []string {
+	names := make([]string, s.WorkersPerNode)
+	for i := range names {
+		names[i] = WorkerName(host, i)
+	}
+	return names
+}
+
+// instantName is the name of the process of a host's instant workers.
+func instantName(host string) string { return host + "-instant" }
 
 // WorkerName is the name of worker i, from 0, on a host.
 func WorkerName(host string, i int) string { return fmt.Sprintf("%s-w%d", host, i) }
@@ -242,7 +266,8 @@ func (d *Deployment) member(role string) *Member {
 	return nil
 }
 
-// Workers are the workers that were started, by host and then by number.
+// Workers are the processes of the workers that were started, by host and then
+// by number.
 func (d *Deployment) Workers() []*Member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,8 +279,8 @@ func (d *Deployment) Workers() []*Member {
 	}
 	var workers []*Member
 	for _, h := range d.hosts {
-		for i := range d.spec.WorkersPerNode {
-			if m := byName[WorkerName(h.Name(), i)]; m != nil {
+		for _, name := range d.spec.workerProcesses(h.Name()) {
+			if m := byName[name]; m != nil {
 				workers = append(workers, m)
 			}
 		}

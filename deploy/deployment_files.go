@@ -163,6 +163,9 @@ func (d *Deployment) schedulerCommand() Command {
 }
 
 func (d *Deployment) workerCommand(h Host, name string) Command {
+	if d.spec.Instant {
+		return d.instantCommand(h, name)
+	}
 	memory := "auto"
 	if d.spec.MemoryLimit > 0 {
 		memory = strconv.FormatInt(d.spec.MemoryLimit, 10)
@@ -174,6 +177,24 @@ func (d *Deployment) workerCommand(h Host, name string) Command {
 		"--no-nanny", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
 		"--memory-limit", memory, "--local-directory", d.path(name),
 		"--death-timeout", strconv.Itoa(int(math.Ceil(d.spec.Ready.Seconds()))),
+	}
+	return Command{
+		Name: "worker-" + name, Argv: argv, Env: d.env(),
+		Log: filepath.Join(d.spec.Logs, "worker-"+name+".log"),
+	}
+}
+
+// instantCommand starts the process that stands for all workers of a host.
+func (d *Deployment) instantCommand(h Host, name string) Command {
+	argv := []string{
+		d.spec.Python, "-m", "esched_client.instant_worker",
+		"--scheduler-file", d.path(addressFile), "--host", address(h),
+		"--workers", strconv.Itoa(d.spec.WorkersPerNode), "--nthreads", strconv.Itoa(d.spec.Threads),
+		"--name", strings.TrimSuffix(WorkerName(h.Name(), 0), "0"), // the process adds the numbers
+		"--wait", strconv.Itoa(int(math.Ceil(d.spec.Ready.Seconds()))),
+	}
+	if d.spec.MemoryLimit > 0 {
+		argv = append(argv, "--memory-limit", strconv.FormatInt(d.spec.MemoryLimit, 10))
 	}
 	return Command{
 		Name: "worker-" + name, Argv: argv, Env: d.env(),

@@ -178,6 +178,46 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
+// TestInstantWorkers starts workers that share a process and execute nothing.
+func TestInstantWorkers(t *testing.T) {
+	t.Parallel()
+	modules, err := filepath.Abs("../workloads/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		python func(testing.TB) string
+	}{{"current", need.Python}, {"old", need.OldPython}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := short(t)
+			spec := plain(dir, c.python(t))
+			spec.Instant, spec.WorkersPerNode, spec.PythonPath = true, 24, modules
+			d, err := deploy.Start(t.Context(), hosts(t, dir, "a"), spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := d.Workers(); len(all) != 1 || all[0].Name != "a-instant" {
+				t.Errorf("want one process, have %v", all)
+			}
+			out, err := exec.Command(spec.Python, "-c", `
+import sys
+from distributed import Client
+with Client(sys.argv[1], timeout=20) as c:
+    names = c.run_on_scheduler(lambda dask_scheduler: sorted(w.name for w in dask_scheduler.workers.values()))
+    print(names[:2], len(names), c.submit(abs, -3).result())
+`, d.Addr()).CombinedOutput()
+			if want := "['a-w0', 'a-w1'] 24 0"; err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("want %s, have %v: %s", want, err, out)
+			}
+			if err := d.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestMissingWorkerIsNamed(t *testing.T) {
 	t.Parallel()
 	python := need.Python(t)

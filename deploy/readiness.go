@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,10 +79,7 @@ func (d *Deployment) awaitWorkers(ctx context.Context, file schedulerInfo) error
 	defer client.CloseIdleConnections()
 	first := d.hosts[0]
 	url := fmt.Sprintf("http://%s/json/identity.json", net.JoinHostPort(httpHost(first), fmt.Sprint(file.Services.Dashboard)))
-	missing := map[string]*Member{}
-	for _, m := range d.Workers() {
-		missing[m.Name] = m
-	}
+	missing := d.expected()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var last error
@@ -90,8 +89,10 @@ func (d *Deployment) awaitWorkers(ctx context.Context, file schedulerInfo) error
 		for _, w := range info.Workers {
 			name := fmt.Sprint(w.Name)
 			if m := missing[name]; m != nil {
-				d.observe(m, "registered", "")
 				delete(missing, name)
+				if !slices.Contains(slices.Collect(maps.Values(missing)), m) { // the last of its process
+					d.observe(m, "registered", "")
+				}
 			}
 		}
 		if len(missing) == 0 {
@@ -106,6 +107,21 @@ func (d *Deployment) awaitWorkers(ctx context.Context, file schedulerInfo) error
 		case <-ticker.C:
 		}
 	}
+}
+
+// expected are the workers that must register, by name, with their processes.
+func (d *Deployment) expected() map[string]*Member {
+	all := map[string]*Member{}
+	for _, m := range d.Workers() {
+		all[m.Name] = m
+		if d.spec.Instant {
+			delete(all, m.Name)
+			for _, name := range d.spec.workerNames(m.Host) {
+				all[name] = m
+			}
+		}
+	}
+	return all
 }
 
 func identity(ctx context.Context, client *http.Client, url string) (schedulerInfo, error) {
@@ -139,21 +155,20 @@ func (d *Deployment) unready(ctx context.Context, missing map[string]*Member, la
 	if !errors.Is(cause, errNotReady) {
 		return cause // given up, nothing is wrong with the workers
 	}
-	var names, logs []string
-	all := d.Workers()
-	for _, m := range all {
-		if missing[m.Name] != nil {
-			names = append(names, m.Name)
+	var logs []string
+	for _, m := range d.Workers() {
+		if slices.Contains(slices.Collect(maps.Values(missing)), m) {
 			logs = append(logs, quoteLog(m.Log))
 		}
 	}
+	names := slices.Sorted(maps.Keys(missing))
 	const shown = 3 // logs of workers that fail alike say the same
 	text := strings.Join(logs[:min(len(logs), shown)], "")
 	if last != nil && !errors.Is(last, errNotReady) && !errors.Is(last, context.DeadlineExceeded) {
 		text = fmt.Sprintf("; the scheduler's answer was: %v%s", last, text)
 	}
 	return fmt.Errorf("%d of %d workers not registered within %v: %s: %w%s",
-		len(names), len(all), d.spec.Ready, strings.Join(names, ", "), errNotReady, text)
+		len(names), len(d.expected()), d.spec.Ready, strings.Join(names, ", "), errNotReady, text)
 }
 
 // early is the error of a member that ended while the deployment started.

@@ -35,7 +35,7 @@ func testCatalog() Catalog {
 				Seconds: func(p map[string]any, workers int) float64 { return 3 },
 			},
 			{
-				Name: "synthetic",
+				Name: "synthetic", Instant: true,
 				Params: []Parameter{
 					{Name: "shape", Type: String, Choices: []string{"merge", "tree"}, Default: "merge"},
 					{Name: "tasks", Type: Int, Min: 1, Max: 1e7, Default: int64(1000)},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/esched/esched/runners/record"
 )
 
 // Bounds of what an experiment may ask for. They are far beyond what anyone
@@ -24,6 +26,9 @@ const (
 	maxWarmup         = 100
 	maxSeed           = 1<<53 - 1 // exact in every reader of JSON
 )
+
+// workerDask is how an experiment names Dask's own workers.
+const workerDask = "dask"
 
 // Load reads the text of an experiment file. The path is used in messages and
 // kept in the experiment; nothing is opened. Every mistake is reported at
@@ -136,6 +141,9 @@ func (l *loader) settings(e *Experiment, t *table) {
 	l.checkEnvironment(e.Environment)
 	e.Nodes = t.integers("nodes", []int{1}, 1, maxNodes)
 	e.WorkersPerNode = t.integers("workers_per_node", []int{1}, 1, maxWorkersPerNode)
+	if kind := t.oneOf("worker", "kind of worker", workerDask, []string{workerDask, record.WorkerInstant}); kind != workerDask {
+		e.Worker = kind
+	}
 	e.Threads = int(t.integer("threads", 1, 1, maxThreads))
 }
 

@@ -112,6 +112,8 @@ var mistakes = []struct{ name, old, new string }{
 	{"timeout above claim", `seed = 7`, "timeout = 120\nclaim_time = \"00:01:00\""},
 	{"dask setting of a wrong type", `seed = 7`, `scheduler.mine = { kind = "dask", dask = { a.b = nan, c = 1979-05-27 } }`},
 	{"long line, tabs and colours", `seed = 7`, "nodes = [ " + numbers(1, 50) + ", \t7 ] # \x1b\u00e9"},
+	{"unknown kind of worker", `seed = 7`, `worker = "instnat"`},
+	{"instant workers cannot compute", `seed = 7`, `worker = "instant"`},
 	{"several at once", "", "name = \"\"\nrepetitions = 0\nschedulers = [\"dask\", \"sidekik\"]\npolices = []\n\n[[workload]]\nname = \"montecarlo\"\nsimulations = 10\nchunk = \"1\"\n"},
 }
 

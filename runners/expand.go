@@ -24,10 +24,14 @@ type cell struct {
 
 // trial is the measured execution of the cell in a repetition.
 func (c *cell) trial(e *Experiment, repetition int) record.Trial {
+	size := c.entry.size(c.params)
+	if e.Worker != "" { // people must never take one for the other
+		size += ", " + e.Worker + " workers"
+	}
 	t := record.Trial{
-		Workload: c.entry.Name, Size: c.entry.size(c.params), Params: c.params,
+		Workload: c.entry.Name, Size: size, Params: c.params,
 		Scheduler: c.scheduler.Name, Kind: c.scheduler.Kind, Policy: c.policy, Settings: c.scheduler.settings(),
-		Nodes: c.nodes, Workers: c.nodes * c.workersPerNode, Threads: c.threads,
+		Nodes: c.nodes, Workers: c.nodes * c.workersPerNode, Threads: c.threads, Worker: e.Worker,
 		Environment: e.Environment, Repetition: repetition,
 	}
 	t.ID = t.Identity()
@@ -198,6 +202,11 @@ func (l *loader) checkNodes(e *Experiment) {
 // tells the first that they refuse of each table.
 func (l *loader) checkPoints(e *Experiment) {
 	check := func(entry WorkloadEntry, params map[string]any, path, table string) bool {
+		if e.Worker == record.WorkerInstant && !entry.Instant {
+			l.wrongKey(path, "use one of: "+strings.Join(l.instantNames(), ", ")+`; or remove worker = "`+e.Worker+`"`,
+				"%s %s: its result means nothing on %s workers, which execute nothing", table, entry.Name, e.Worker)
+			return false
+		}
 		if entry.Check == nil {
 			return true
 		}
@@ -217,6 +226,17 @@ func (l *loader) checkPoints(e *Experiment) {
 	for _, c := range e.extra {
 		check(c.entry, c.params, c.path, "[[trial]]")
 	}
+}
+
+// instantNames are the workloads that instant workers can be given.
+func (l *loader) instantNames() []string {
+	var names []string
+	for _, w := range l.cat.Workloads {
+		if w.Instant {
+			names = append(names, w.Name)
+		}
+	}
+	return names
 }
 
 // applyExcludes leaves out what [[exclude]] tables match, and reports tables

@@ -44,7 +44,10 @@ type Experiment struct {
 	Nodes          []int
 	WorkersPerNode []int
 	Threads        int
-	Workloads      []Workload
+	// Worker is the kind of the workers: empty for Dask's own, or
+	// [record.WorkerInstant].
+	Worker    string
+	Workloads []Workload
 
 	excludes []exclusion
 	extra    []cell // of [[trial]] tables
@@ -122,6 +125,8 @@ type Catalog struct {
 type WorkloadEntry struct {
 	Name   string
 	Params []Parameter
+	// Instant tells that it can run on workers that execute nothing.
+	Instant bool
 	// Check says what is wrong with a combination of parameters whose values
 	// are each in bounds.
 	Check func(params map[string]any) error

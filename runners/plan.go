@@ -27,7 +27,9 @@ type Block struct {
 	// WorkersPerNode and Threads shape the deployment.
 	WorkersPerNode int `json:"workers_per_node"`
 	Threads        int `json:"threads"`
-	Repetition     int `json:"repetition"`
+	// Worker is the kind of the workers, as in a trial.
+	Worker     string `json:"worker,omitempty"`
+	Repetition int    `json:"repetition"`
 	// Warmups run first and count in no result.
 	Warmups []record.Trial `json:"warmups"`
 	Trials  []record.Trial `json:"trials"`
@@ -86,7 +88,7 @@ func BuildPlan(e *Experiment) *Plan {
 func buildBlock(e *Experiment, cells []*cell, repetition int, draw *rand.Rand) Block {
 	first := cells[0]
 	b := Block{Scheduler: first.scheduler, Nodes: first.nodes, WorkersPerNode: first.workersPerNode,
-		Threads: first.threads, Repetition: repetition, Warmups: buildWarmups(e, cells)}
+		Threads: first.threads, Worker: e.Worker, Repetition: repetition, Warmups: buildWarmups(e, cells)}
 	for _, c := range cells {
 		b.Trials = append(b.Trials, c.trial(e, repetition))
 	}

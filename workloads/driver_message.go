@@ -19,9 +19,15 @@ type Request struct {
 	Options    map[string]any `json:"options,omitempty"`
 	// Kind is "dask" or "sidekick".
 	Kind string `json:"kind"`
+	// Instant tells that the workers execute nothing: see [InstantDigest].
+	Instant bool `json:"instant,omitempty"`
 	// Module is the Python module of a workload that is not one of esched's.
 	Module string `json:"module,omitempty"`
 }
+
+// InstantDigest is the digest of a trial on workers that execute nothing. The
+// driver has checked that every result is theirs, 0; Verify does not apply.
+const InstantDigest = "instant"
 
 // Response is what a driver measured in a trial that went well. Fields mean
 // what those of a record mean.
@@ -50,8 +56,10 @@ type Decisions struct {
 	Fallbacks int            `json:"fallbacks"`
 	Sources   map[string]int `json:"sources"`
 	// US are nearest-rank quantiles in microseconds, nil without decisions.
-	US   *Quantiles `json:"decision_us"`
-	Hist []Bucket   `json:"decision_hist"`
+	US *Quantiles `json:"decision_us"`
+	// AskUS are those of the blocking questions alone, nil without any.
+	AskUS *Quantiles `json:"ask_us"`
+	Hist  []Bucket   `json:"decision_hist"`
 }
 
 // Quantiles of decision latencies, in microseconds.

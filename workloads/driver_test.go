@@ -122,6 +122,7 @@ func TestDriver(t *testing.T) {
 			c := startCluster(t, python(t))
 			d, _ := c.driver()
 			testMonteCarlo(t, d)
+			testExact(t, d)
 			testFailures(t, d)
 			testBreaks(t, c)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -154,8 +155,37 @@ func testMonteCarlo(t *testing.T, d *Driver) {
 		}
 		if s := have.Sidekick; (s != nil) != (r.Kind == "sidekick") {
 			t.Errorf("%s: sidekick %+v", r.Kind, s)
-		} else if s != nil && (s.Decisions != 4 || s.Sources["next"] != 2 || *s.US != Quantiles{2, 1000, 1000, 1000} || len(s.Hist) != 4) {
+		} else if s != nil && (s.Decisions != 4 || s.Sources["next"] != 2 || *s.US != Quantiles{2, 1000, 1000, 1000} || *s.AskUS != Quantiles{1000, 1000, 1000, 1000} || len(s.Hist) != 4) {
 			t.Errorf("sidekick: have %+v, %+v", s, s.US)
+		}
+	}
+}
+
+// testExact runs the workloads whose results are known.
+func testExact(t *testing.T, d *Driver) {
+	for _, test := range []struct {
+		workload, param string
+		value           int64
+		tasks           int    // 0: a matter of Dask's version
+		digest          string // "": a matter of the result
+	}{
+		{"merge", "tasks", 50, 51, ""},
+		{"tree", "leaves", 32, 63, ""},
+		{"groupby", "partitions", 12, 0, "8c97573eb375"}, // on all versions of Dask
+		{"shuffle", "partitions", 6, 0, ""},
+	} {
+		w, _ := ByName(test.workload)
+		params := map[string]any{test.param: test.value}
+		have, err := d.Trial(t.Context(), Request{Workload: test.workload, Kind: "dask", Seed: 3, Params: params})
+		if err != nil {
+			t.Errorf("%s: %v", test.workload, err)
+			continue
+		}
+		if err := w.Verify(params, have.Digest, have.Result); err != nil {
+			t.Errorf("%s: %v", test.workload, err)
+		}
+		if have.Tasks == 0 || test.tasks != 0 && have.Tasks != test.tasks || !strings.HasPrefix(have.Digest, test.digest) {
+			t.Errorf("%s: have %d tasks, digest %s", test.workload, have.Tasks, have.Digest)
 		}
 	}
 }

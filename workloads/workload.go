@@ -36,6 +36,9 @@ type Workload struct {
 	Name   string
 	Doc    string
 	Params []Param
+	// Instant tells that the graph can be given to workers that execute nothing,
+	// because nothing on the way depends on a task's result.
+	Instant bool
 	// Size is the label shown to people: "2,000 chunks".
 	Size func(params map[string]any) string
 	// Check says what is wrong with a combination of parameters.
@@ -50,7 +53,7 @@ type Workload struct {
 }
 
 // All returns the workloads, sorted by name.
-func All() []Workload { return []Workload{monteCarlo()} }
+func All() []Workload { return []Workload{groupBy(), merge(), monteCarlo(), shuffle(), tree()} }
 
 // ByName returns a workload, or false when there is none of that name.
 func ByName(name string) (Workload, bool) {

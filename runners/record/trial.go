@@ -35,6 +35,9 @@ type Trial struct {
 	Nodes   int `json:"nodes"`
 	Workers int `json:"workers"`
 	Threads int `json:"threads"`
+	// Worker is the kind of the workers: empty for Dask's own, WorkerInstant for
+	// stand-ins that execute nothing.
+	Worker string `json:"worker,omitempty"`
 	// Environment names the Python environment.
 	Environment string `json:"environment"`
 	// Repetition counts from 1. Warm-up trials have repetition 0.
@@ -42,6 +45,10 @@ type Trial struct {
 	// Warmup marks a trial whose times are not part of any result.
 	Warmup bool `json:"warmup,omitempty"`
 }
+
+// WorkerInstant is the kind of workers that report every task as finished as
+// soon as they receive it: what remains is the cost of client and scheduler.
+const WorkerInstant = "instant"
 
 // Identity returns the ID of the trial: the first 12 hexadecimal digits of
 // the SHA-256 of its canonical JSON (sorted keys) without ID and Warmup.

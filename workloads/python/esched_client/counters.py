@@ -1,6 +1,39 @@
 """Counters that Dask keeps anyway, read before and after a trial."""
 
 
+class Executing:
+    """What Dask's own workers did since."""
+
+    def __init__(self, client):
+        self.client = client
+        self.before = read(client)
+
+    def since(self):
+        """Return what happened since, as fields of a response."""
+        return difference(self.before, read(self.client))
+
+
+class Instant:
+    """What workers that execute nothing finished since.
+
+    They cannot be asked to run a function, and move no data.
+    """
+
+    def __init__(self, client):
+        self.client = client
+        self.before = finished(client)
+
+    def since(self):
+        """Return what happened since, as fields of a response."""
+        return {"tasks": finished(self.client) - self.before, "bytes_moved": 0, "per_worker": []}
+
+
+def finished(client):
+    """Return the number of tasks that instant workers have finished."""
+    answers = client.sync(client.scheduler.broadcast, msg={"op": "esched_finished"})
+    return sum(answers.values())
+
+
 def read_worker(dask_worker=None):
     """Return a worker's counters since it started; runs on the worker.
 

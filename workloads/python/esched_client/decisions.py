@@ -13,15 +13,9 @@ def summarise(latency_ns):
     it (nearest rank). Buckets are (previous bound, le_us] with bounds
     10**(k/8); empty ones are left out, values of 0 are in that of 0.1.
     """
-    values = numpy.sort(numpy.frombuffer(latency_ns, dtype="<u4"))
-    n = len(values)
-    if n == 0:
+    micros = microseconds(latency_ns)
+    if len(micros) == 0:
         return {}
-    micros = values / 1000.0
-    quantiles = {
-        f"p{percent}": float(micros[-(-percent * n // 100) - 1]) for percent in (50, 95, 99)
-    }
-    quantiles["max"] = float(micros[-1])
     bounds = numpy.array([10 ** (k / BUCKETS_PER_DECADE) for k in range(-8, 49)])
     counts = numpy.bincount(numpy.searchsorted(bounds, micros), minlength=len(bounds))
     histogram = [
@@ -29,4 +23,19 @@ def summarise(latency_ns):
         for bound, count in zip(bounds, counts)
         if count
     ]
-    return {"decision_us": quantiles, "decision_hist": histogram}
+    return {"decision_us": quantiles(latency_ns), "decision_hist": histogram}
+
+
+def quantiles(latency_ns):
+    """Return the quantiles alone, or None without latencies."""
+    micros = microseconds(latency_ns)
+    n = len(micros)
+    if n == 0:
+        return None
+    found = {f"p{percent}": float(micros[-(-percent * n // 100) - 1]) for percent in (50, 95, 99)}
+    return found | {"max": float(micros[-1])}
+
+
+def microseconds(latency_ns):
+    """Return latencies in microseconds, sorted."""
+    return numpy.sort(numpy.frombuffer(latency_ns, dtype="<u4")) / 1000.0

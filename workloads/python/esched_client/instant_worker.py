@@ -46,8 +46,9 @@ IDLE = {
 class InstantWorker(Server):
     """One worker that finishes every task when it receives it."""
 
-    def __init__(self, scheduler: str, name: str, nthreads: int, memory_limit: int) -> None:
-        super().__init__({"get_data": self.get_data, "terminate": self.terminate})
+    def __init__(self, scheduler: str, name: str, host: str, nthreads: int, memory_limit: int) -> None:
+        super().__init__({"get_data": self.get_data, "terminate": self.terminate, "esched_finished": self.count})
+        self.interface = host
         self.scheduler_address = scheduler
         self.name = name
         self.nthreads = nthreads
@@ -60,6 +61,10 @@ class InstantWorker(Server):
         await comm.read()
         return Status.dont_reply
 
+    async def count(self, **kwargs):
+        """Return how many tasks this worker has finished."""
+        return self.finished
+
     async def terminate(self, comm=None, **kwargs):
         """Stop when the scheduler closes."""
         self.stopped.set()
@@ -68,7 +73,7 @@ class InstantWorker(Server):
     async def run(self) -> None:
         """Register and answer until the scheduler goes away."""
         self.stopped = asyncio.Event()
-        await self.listen("tcp://127.0.0.1:0")
+        await self.listen(f"tcp://{self.interface}:0")
         comm = await connect(self.scheduler_address, deserialize=False)
         await comm.write(self.registration(), serializers=["msgpack"])
         reply = await comm.read(deserializers=["msgpack"])
@@ -145,7 +150,7 @@ class InstantWorker(Server):
 async def serve(scheduler: str, args) -> None:
     """Run all workers until the first of them loses the scheduler."""
     workers = [
-        InstantWorker(scheduler, f"{args.name}{i}", args.nthreads, args.memory_limit)
+        InstantWorker(scheduler, f"{args.name}{i}", args.host, args.nthreads, args.memory_limit)
         for i in range(args.workers)
     ]
     tasks = [asyncio.create_task(w.run()) for w in workers]
@@ -161,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scheduler-file", required=True)
     parser.add_argument("--workers", type=int, default=24)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--nthreads", type=int, default=1)
     parser.add_argument("--memory-limit", type=int, default=1 << 30)
     parser.add_argument("--name", default="instant-w")

@@ -4,7 +4,7 @@ import gc
 import importlib
 import time
 
-from esched_client import counters, decisions
+from esched_client import Result, counters, decisions
 
 #: Seconds until the scheduler must have forgotten the tasks of a trial.
 FORGET = 15.0
@@ -33,7 +33,7 @@ def run(client, request):
         workload.prepare(client, params, seed)
     settle(client)
     sidekick = request.get("kind") == "sidekick"
-    before = counters.read(client)
+    count = counters.Instant(client) if request.get("instant") else counters.Executing(client)
     if sidekick:
         begin(client, request)
     try:
@@ -41,9 +41,9 @@ def run(client, request):
     finally:
         gc.collect()
         ended = end(client) if sidekick else {}
-    response |= counters.difference(before, counters.read(client))
+    response |= count.since()
     settle(client)
-    outcome = workload.finish(values, params)
+    outcome = unexecuted(values) if request.get("instant") else workload.finish(values, params)
     response |= {"result": outcome.result, "digest": outcome.digest}
     return response | ({"sidekick": ended} if sidekick else {})
 
@@ -57,6 +57,13 @@ def measure(client, workload, params, seed):
     values = client.gather(futures)
     done = time.perf_counter()
     return {"makespan_s": done - start, "submit_s": submitted - start}, values
+
+
+def unexecuted(values):
+    """Check the results of workers that execute nothing: they are all 0."""
+    if any(value != 0 for value in (values if isinstance(values, (list, tuple)) else [values])):
+        raise ValueError("a result is not that of a worker that executes nothing")
+    return Result(result="nothing was executed", digest="instant")
 
 
 def settle(client):
@@ -85,4 +92,5 @@ def end(client):
     """Tell the sidekick that the trial ended and return what it counted."""
     answer = dict(client.sync(client.scheduler.esched_end))
     answer.update(decisions.summarise(answer.pop("latency_ns", b"")))
+    answer["ask_us"] = decisions.quantiles(answer.pop("asked_ns", b""))
     return {key: value for key, value in answer.items() if not isinstance(value, bytes)}

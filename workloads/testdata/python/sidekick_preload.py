@@ -17,6 +17,7 @@ def dask_setup(scheduler):
             "fallbacks": 1,
             "sources": {"hint": 1, "next": 2, "ask": 1},
             "latency_ns": struct.pack("<4I", 1000, 2000, 3000, 1_000_000),
+            "asked_ns": struct.pack("<I", 1_000_000),
         }
 
     scheduler.handlers["esched_begin"] = begin
