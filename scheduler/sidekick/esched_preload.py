@@ -20,6 +20,7 @@ import inspect
 import logging
 import math
 import os
+import select
 import socket
 import struct
 from array import array
@@ -67,7 +68,7 @@ MISSES = 3  # missed deadlines in a row until the breaker opens
 RETRY = 1.0  # s between attempts to attach again
 ATTACH = 10.0  # s for the service to read a snapshot
 FLUSH = 0.002  # s that a record may wait for others
-FLUSH_BYTES = 4096
+FLUSH_BYTES = 1024
 MAX_BACKLOG = 64 << 20  # bytes unsent before the service counts as dead
 HEARTBEAT = 500  # ms between reports of the workers' metrics
 REUSE = 4096  # ids forgotten before the oldest of them is used again
@@ -323,12 +324,13 @@ class Link:
                 except BlockingIOError:
                     sent = 0
                 self.backlog = backlog[sent:] if sent < len(backlog) else b""
-                if self.backlog:
-                    self.drain()  # it may be waiting for us to read
-                    if len(self.backlog) > MAX_BACKLOG:
-                        raise BufferError("the service does not read")
-                    if self.connected:
-                        self.schedule()
+                # Hints that are read now cost nothing when they are needed; and a
+                # service that cannot send does not read.
+                self.drain()
+                if len(self.backlog) > MAX_BACKLOG:
+                    raise BufferError("the service does not read")
+                if self.backlog and self.connected:
+                    self.schedule()
         except Exception as e:
             self.fail(e)
 
@@ -465,7 +467,10 @@ class Link:
                 break
             try:
                 if self.backlog:
+                    # A frame larger than the socket's buffer: send and read in turns.
+                    select.select([self.sock], [self.sock], [], left)
                     self.flush()
+                    continue
                 self.sock.settimeout(left)
                 data = self.sock.recv(1 << 18)
             except TimeoutError:
