@@ -89,7 +89,7 @@ func measurement(m workloads.Response) record.Record {
 	if d := m.Sidekick; d != nil {
 		r.Decisions, r.Fallbacks, r.DecisionSources = d.Decisions, d.Fallbacks, d.Sources
 		r.DecisionUS = (*record.Quantiles)(d.US)
-		r.AskUS = (*record.Quantiles)(d.AskUS)
+		r.AskUS, r.HitUS = (*record.Quantiles)(d.AskUS), (*record.Quantiles)(d.HitUS)
 		for _, b := range d.Hist {
 			r.DecisionHist = append(r.DecisionHist, record.HistBucket(b))
 		}

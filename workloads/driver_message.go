@@ -57,8 +57,10 @@ type Decisions struct {
 	Sources   map[string]int `json:"sources"`
 	// US are nearest-rank quantiles in microseconds, nil without decisions.
 	US *Quantiles `json:"decision_us"`
-	// AskUS are those of the blocking questions alone, nil without any.
+	// AskUS are those of the blocking questions alone, HitUS those of the
+	// decisions that needed none; nil without any.
 	AskUS *Quantiles `json:"ask_us"`
+	HitUS *Quantiles `json:"hit_us"`
 	Hist  []Bucket   `json:"decision_hist"`
 }
 

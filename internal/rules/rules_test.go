@@ -78,6 +78,7 @@ var trees = []struct {
 	{"runners/record", []string{"internal/hint"}},
 	{"runners", []string{"internal", "reserve", "deploy", "workloads", "scheduler"}},
 	{"report", []string{"internal", "runners/record"}},
+	{"bench", []string{"internal", "report", "runners/record"}},
 	{"reserve", []string{"internal", "runners/record"}},
 	{"deploy", []string{"internal", "runners/record"}},
 	{"workloads", []string{"internal"}},

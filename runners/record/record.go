@@ -52,8 +52,10 @@ type Record struct {
 	// Dask's event loop, in microseconds; DecisionHist is the distribution.
 	DecisionUS   *Quantiles   `json:"decision_us,omitempty"`
 	DecisionHist []HistBucket `json:"decision_hist,omitempty"`
-	// AskUS are quantiles of the blocking questions alone.
+	// AskUS are quantiles of the blocking questions alone, HitUS those of the
+	// decisions that were there without one.
 	AskUS *Quantiles `json:"ask_us,omitempty"`
+	HitUS *Quantiles `json:"hit_us,omitempty"`
 	// BytesMoved is the number of bytes that workers fetched from one another.
 	BytesMoved int64 `json:"bytes_moved"`
 	// PerWorker is sorted by worker name.

@@ -5,15 +5,17 @@ import numpy
 BUCKETS_PER_DECADE = 8
 
 
-def summarise(latency_ns):
+def summarise(latency_ns, asked_ns=b""):
     """Return quantiles and a histogram of latencies, in microseconds.
 
-    ``latency_ns`` is the bytes of little-endian 32-bit nanoseconds. The
+    ``latency_ns`` is the bytes of little-endian 32-bit nanoseconds, one for
+    each decision; ``asked_ns`` those of the blocking questions, which are
+    latencies of decisions too, but for questions that stood for several. The
     quantile q of n values is the smallest with at least q*n values not above
     it (nearest rank). Buckets are (previous bound, le_us] with bounds
     10**(k/8); empty ones are left out, values of 0 are in that of 0.1.
     """
-    micros = microseconds(latency_ns)
+    micros, asked = microseconds(latency_ns), microseconds(asked_ns)
     if len(micros) == 0:
         return {}
     bounds = numpy.array([10 ** (k / BUCKETS_PER_DECADE) for k in range(-8, 49)])
@@ -23,17 +25,30 @@ def summarise(latency_ns):
         for bound, count in zip(bounds, counts)
         if count
     ]
-    return {"decision_us": quantiles(latency_ns), "decision_hist": histogram}
+    return {
+        "decision_us": quantiles(micros),
+        "decision_hist": histogram,
+        "ask_us": quantiles(asked),
+        "hit_us": quantiles(without(micros, asked)),
+    }
 
 
-def quantiles(latency_ns):
-    """Return the quantiles alone, or None without latencies."""
-    micros = microseconds(latency_ns)
+def quantiles(micros):
+    """Return the quantiles of sorted latencies, or None without any."""
     n = len(micros)
     if n == 0:
         return None
     found = {f"p{percent}": float(micros[-(-percent * n // 100) - 1]) for percent in (50, 95, 99)}
     return found | {"max": float(micros[-1])}
+
+
+def without(values, taken):
+    """Return sorted values without one of each that were taken, where there."""
+    left = numpy.searchsorted(values, taken) + numpy.arange(len(taken))
+    left -= numpy.searchsorted(taken, taken)  # the k-th of equals takes the k-th
+    inside = left < len(values)
+    left = left[inside]
+    return numpy.delete(values, left[values[left] == taken[inside]])
 
 
 def microseconds(latency_ns):

@@ -91,6 +91,5 @@ def begin(client, request):
 def end(client):
     """Tell the sidekick that the trial ended and return what it counted."""
     answer = dict(client.sync(client.scheduler.esched_end))
-    answer.update(decisions.summarise(answer.pop("latency_ns", b"")))
-    answer["ask_us"] = decisions.quantiles(answer.pop("asked_ns", b""))
+    answer.update(decisions.summarise(answer.pop("latency_ns", b""), answer.pop("asked_ns", b"")))
     return {key: value for key, value in answer.items() if not isinstance(value, bytes)}

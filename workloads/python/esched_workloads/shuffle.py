@@ -9,6 +9,7 @@ import hashlib
 
 import pandas
 from esched_client import Result
+
 from esched_workloads import frames
 
 
