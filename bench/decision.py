@@ -20,6 +20,7 @@ from pathlib import Path
 
 import dask
 from distributed import Client, wait
+
 from esched_client import decisions
 
 #: Seconds to wait for anything.

@@ -6,7 +6,6 @@ Each partition is aggregated alone; the results are merged in a tree.
 import hashlib
 
 from esched_client import Result
-
 from esched_workloads import frames
 
 

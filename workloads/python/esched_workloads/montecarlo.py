@@ -8,6 +8,7 @@ index, so the count is the same wherever and in whatever order chunks run.
 import hashlib
 
 import numpy
+
 from esched_client import Result
 
 #: Points drawn at a time. It bounds the memory of large chunks, and is part of

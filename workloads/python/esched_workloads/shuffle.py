@@ -8,8 +8,8 @@ counts of keys add up to the number of keys only if each is in one place.
 import hashlib
 
 import pandas
-from esched_client import Result
 
+from esched_client import Result
 from esched_workloads import frames
 
 
