@@ -156,6 +156,36 @@ func TestRunEndToEnd(t *testing.T) {
 	}
 }
 
+func TestRunInstantWorkers(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	file := tiny(need.Python(t), `"dask", "sidekick"`, 1) + "worker = \"instant\"\n" // in the table of the workload
+	s.write("experiments.toml", file)
+	s.esched("plan").wants(t, 2, nil, []string{`unknown key "worker"`})
+	file = strings.Replace(tiny(need.Python(t), `"dask", "sidekick"`, 1), "seed = 3", "seed = 3\nworker = \"instant\"", 1)
+	s.write("experiments.toml", file)
+	s.esched("plan").wants(t, 2, nil, []string{"montecarlo: its result means nothing on instant workers", "use one of: groupby, merge, shuffle, tree"})
+
+	file, _, _ = strings.Cut(strings.Replace(file, "workers_per_node = [1]", "workers_per_node = [6]", 1), "[[workload]]")
+	s.write("experiments.toml", file+"[[workload]]\nname = \"merge\"\ntasks = 300\n[[workload]]\nname = \"groupby\"\npartitions = 12\n")
+	s.esched("run").wants(t, 0, []string{"merge 300 tasks, instant workers"}, nil)
+	run := s.onlyRun()
+	nothingLeft(t, s, run)
+	all := measured(t, s.records(run))
+	if len(all) != 6 {
+		t.Fatalf("have %d records", len(all))
+	}
+	for _, x := range all {
+		if x.Status != record.StatusOK || x.Worker != record.WorkerInstant || x.Workers != 6 || x.ResultDigest != "instant" ||
+			len(x.PerWorker) != 0 || x.Tasks < 12 || x.Workload == "merge" && x.Tasks != 301 {
+			t.Errorf("%s: %+v", x.Trial, x)
+		}
+		if x.Kind == kindSidekick && (x.HitUS == nil || x.Fallbacks != 0) {
+			t.Errorf("%s: look-ahead %v, %d fallbacks", x.Trial, x.HitUS, x.Fallbacks)
+		}
+	}
+}
+
 func TestRunInterruptedAndResumed(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -260,3 +260,24 @@ func TestDegenerate(t *testing.T) {
 		t.Error("a report of no runs")
 	}
 }
+
+// TestDecisionLatencies shows decisions that were there and those asked for
+// apart.
+func TestDecisionLatencies(t *testing.T) {
+	t.Parallel()
+	r, err := report.Build([]*record.Run{reporttest.Run(reporttest.Shape{Sizes: []int{500}, Workers: []int{2}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := r.Table(report.TableDecisions)
+	want := map[string]float64{"hit_p50_us": 0.8, "hit_p99_us": 3, "ask_p50_us": 120, "ask_p99_us": 300}
+	for i, c := range table.Columns {
+		if v, ok := want[c.Key]; ok && (len(table.Rows) == 0 || table.Rows[0][i] != v) {
+			t.Errorf("%s: want %g in %v", c.Key, v, table.Rows)
+		}
+		delete(want, c.Key)
+	}
+	if len(want) > 0 {
+		t.Errorf("no columns %v", want)
+	}
+}

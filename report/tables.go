@@ -123,8 +123,10 @@ func (b *builder) decisionTable() Table {
 		Column{"series", "Series", FormatText}, Column{"decisions", "Decisions", FormatCount}, Column{"fallbacks", "Fallbacks", FormatCount},
 		Column{"hint", "Ahead of time", FormatCount}, Column{"next", "For a free slot", FormatCount}, Column{"ask", "Asked", FormatCount},
 		Column{"p50_us", "p50 (µs)", FormatMicros}, Column{"p95_us", "p95 (µs)", FormatMicros}, Column{"p99_us", "p99 (µs)", FormatMicros}, Column{"max_us", "Max (µs)", FormatMicros},
+		Column{"hit_p50_us", "Not asked p50 (µs)", FormatMicros}, Column{"hit_p99_us", "Not asked p99 (µs)", FormatMicros},
+		Column{"ask_p50_us", "Asked p50 (µs)", FormatMicros}, Column{"ask_p99_us", "Asked p99 (µs)", FormatMicros},
 		Column{"scheduler_cpu_s", "Dask scheduler CPU (s)", FormatSeconds}, Column{"service_cpu_s", "esched CPU (s)", FormatSeconds}, paramsColumn(),
-	), Note: "Decisions are summed over the trials of a cell; quantiles and CPU times are medians over its trials, Max is the largest."}
+	), Note: "Decisions are summed over the trials of a cell; quantiles and CPU times are medians over its trials, Max is the largest. Asked are waits for esched, also those for the next tasks of free slots."}
 	for _, c := range b.cells {
 		if c.Decisions+c.Fallbacks == 0 {
 			continue
@@ -139,9 +141,9 @@ func (b *builder) decisionTable() Table {
 				highest = new(q.Max)
 			}
 		}
-		quantile := func(get func(q *record.Quantiles) float64) *float64 {
+		quantile := func(of func(r *record.Record) *record.Quantiles, get func(q *record.Quantiles) float64) *float64 {
 			return medianOf(c, func(i int) *float64 {
-				if q := c.records[i].DecisionUS; q != nil {
+				if q := of(c.records[i]); q != nil {
 					return new(get(q))
 				}
 				return nil
@@ -156,12 +158,20 @@ func (b *builder) decisionTable() Table {
 			})
 		}
 		t.add(append(c.Condition.values(), c.Series, c.Decisions, c.Fallbacks, sources["hint"], sources["next"], sources["ask"],
-			quantile(func(q *record.Quantiles) float64 { return q.P50 }), quantile(func(q *record.Quantiles) float64 { return q.P95 }),
-			quantile(func(q *record.Quantiles) float64 { return q.P99 }), highest,
+			quantile(decisionUS, p50), quantile(decisionUS, p95), quantile(decisionUS, p99), highest,
+			quantile(hitUS, p50), quantile(hitUS, p99), quantile(askUS, p50), quantile(askUS, p99),
 			cpu(func(r *record.Record) float64 { return r.SchedulerCPUS }), cpu(func(r *record.Record) float64 { return r.ServiceCPUS }), c.Params)...)
 	}
 	return t
 }
+
+func decisionUS(r *record.Record) *record.Quantiles { return r.DecisionUS }
+func hitUS(r *record.Record) *record.Quantiles      { return r.HitUS }
+func askUS(r *record.Record) *record.Quantiles      { return r.AskUS }
+
+func p50(q *record.Quantiles) float64 { return q.P50 }
+func p95(q *record.Quantiles) float64 { return q.P95 }
+func p99(q *record.Quantiles) float64 { return q.P99 }
 
 // clockTable adds up where the time of each run went. The clocks of a block
 // are in each of its records and count once.

@@ -152,6 +152,8 @@ func decide(rec *record.Record, random *rand.Rand) {
 	}
 	rec.DecisionHist[len(rec.DecisionHist)-1].Count += left
 	rec.DecisionUS = &record.Quantiles{P50: center, P95: 3 * center, P99: 6 * center, Max: 40 * center}
+	rec.HitUS = &record.Quantiles{P50: 0.8, P95: 2, P99: 3, Max: 50}
+	rec.AskUS = &record.Quantiles{P50: 120, P95: 200, P99: 300, Max: 40 * center}
 }
 
 func manifest(s Shape) record.Manifest {
