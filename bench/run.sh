@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures esched with esched, and prints the figures as Markdown:
 #
-#     bench/run.sh                                    all, about two hours
+#     bench/run.sh                                    all, about an hour
 #     bench/run.sh real default --repetitions 3       a part of it
 #     bench/run.sh instant --only workload=merge      options of "esched run"
 #

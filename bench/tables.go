@@ -51,7 +51,7 @@ func circumstances(run *record.Run) string {
 			ok++
 		}
 	}
-	facts = append(facts, fmt.Sprintf("%d repetitions", repetitions), fmt.Sprintf("%d of %d trials ok", ok, planned))
+	facts = append(facts, fmt.Sprintf("repetitions: %d", repetitions), fmt.Sprintf("%d of %d trials ok", ok, planned))
 	return strings.Join(facts, "; ") + ". Ratios of makespans, below 1 is faster, with 95 % intervals.\n"
 }
 

@@ -44,7 +44,7 @@ func TestTables(t *testing.T) {
 	have := tables(run, r)
 	for _, want := range []string{
 		"## invented, Dask 2026.7.1",
-		"Some CPU, 2 cores; 5 repetitions; 14 of 15 trials ok",
+		"Some CPU, 2 cores; repetitions: 5; 14 of 15 trials ok",
 		"| workload | size | workers | dask (s) | sidekick-stock / dask | sidekick / dask | sidekick / dask-tuned | dask-tuned / dask |",
 		"| 0.75 (0.75–0.75) | 0.50 (0.50–0.50) | – | – |",
 		"| merge | sidekick | 0.800 | 12.3 | 151 | 2.50 | 0 | 5.00 |",
