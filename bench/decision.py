@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import dask
@@ -53,7 +56,7 @@ def reduction(leaves, label):
 
 @contextlib.contextmanager
 def processes(esched, workers):
-    """Start service, scheduler and workers; yield the scheduler file."""
+    """Start service, scheduler and workers; yield the scheduler's address."""
     with tempfile.TemporaryDirectory(prefix="eb", dir="/tmp") as name, contextlib.ExitStack() as stack:
         home = Path(name)
         file = home / "scheduler.json"
@@ -69,14 +72,26 @@ def processes(esched, workers):
             return process
 
         service = start(esched, "serve", "--socket", str(home / "s"), "--policy", "earliest-start", stdout=subprocess.PIPE)
-        if not service.stdout.readline().startswith(b"ready "):
+        late = threading.Timer(PATIENCE, service.kill)
+        late.start()
+        line = service.stdout.readline()
+        late.cancel()
+        if not line.startswith(b"ready "):
             raise RuntimeError(f"the service did not start: {(home / 'log').read_text()}")
-        start(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-              "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file),
-              "--preload", "esched_preload", stdout=log)  # fmt: skip
+        scheduler = start(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+                          "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file),
+                          "--preload", "esched_preload", stdout=log)  # fmt: skip
         start(sys.executable, "-m", "esched_client.instant_worker", "--scheduler-file", str(file),
               "--workers", str(workers), stdout=log)  # fmt: skip
-        yield file
+        end = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(OSError, ValueError):
+                address = json.loads(file.read_text())["address"]
+                break
+            if time.monotonic() > end or scheduler.poll() is not None:
+                raise RuntimeError(f"the scheduler did not start: {(home / 'log').read_text()}")
+            time.sleep(0.05)
+        yield address
 
 
 def measured(client, submit):
@@ -99,8 +114,8 @@ def main():
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--tasks", type=int, default=4096, help="tasks of each kind, a power of two")
     arguments = parser.parse_args()
-    with processes(arguments.esched, arguments.workers) as file:
-        client = Client(scheduler_file=str(file), timeout=PATIENCE)
+    with processes(arguments.esched, arguments.workers) as address:
+        client = Client(address, timeout=PATIENCE)
         client.wait_for_workers(arguments.workers, timeout=PATIENCE)
         few = sorted(client.ncores())[: arguments.workers // 2]
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,13 +25,14 @@ func TestSmoke(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/esched").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	c := exec.CommandContext(t.Context(), "./run.sh", "smoke", "decision", python)
+	ctx, cancel := context.WithTimeout(t.Context(), smokeLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, "./run.sh", "smoke", "decision", python)
 	c.Env = append(os.Environ(), "ESCHED="+binary, "RESULTS="+dir)
 	var errs strings.Builder
 	c.Stderr = &errs
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	late := time.AfterFunc(smokeLimit, func() { _ = c.Process.Signal(os.Interrupt) })
-	defer late.Stop()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) } // what Ctrl-C does
 	out, err := c.Output()
 	have := string(out)
 	if err != nil {
