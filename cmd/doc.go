@@ -3,7 +3,7 @@
 //
 // A [Process] is everything a command may know of the process it runs in:
 // arguments, streams, environment, directory, clock, files, signals. It is
-// made in env.go, the only file of the package that touches package os, so a
+// made in the files named env*, the only ones that touch the process itself, so a
 // test runs any command in memory and in parallel. [Main] executes a command
 // line, prints an error once (with its "Try:" line) and returns the exit code.
 //

@@ -142,7 +142,9 @@ func unknownCommand(root *cobra.Command, name string) error {
 func unknownFlag(c *cobra.Command, err error) error {
 	mend := c.CommandPath() + " --help"
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && len(missing.GetSpecifiedName()) > 1 {
-		if near := nearest(missing.GetSpecifiedName(), flagNames(c)); near != "" {
+		if missing.GetSpecifiedName() == "version" {
+			mend = "esched version"
+		} else if near := nearest(missing.GetSpecifiedName(), flagNames(c)); near != "" {
 			mend = c.CommandPath() + " --" + near
 		}
 	}

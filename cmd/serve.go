@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -67,7 +69,11 @@ func runServe(ctx context.Context, o serveOptions) error {
 	ctx, stop := o.interruptible(ctx)
 	defer stop()
 	if err := sidekick.Serve(ctx, cfg); err != nil {
-		return fmt.Errorf("decision service: %w", err)
+		err = fmt.Errorf("decision service: %w", err)
+		if socket, ok := errors.AsType[*net.OpError](err); ok && socket.Op == "listen" {
+			err = hint.With(err, "give --socket a short path in a directory that you can write to")
+		}
+		return err
 	}
 	return nil
 }

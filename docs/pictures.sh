@@ -10,7 +10,7 @@ screen() { tmux -S "$work/tmux" "$@"; }
 trap 'screen kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 
 TERM=xterm-256color screen -f /dev/null new-session -d -s run -x 112 -y 34 \
-  "COLORTERM=truecolor bin/esched run docs/pictures.toml --output '$work/runs'"
+  "cd '$work' && COLORTERM=truecolor '$PWD/bin/esched' run '$PWD/docs/pictures.toml'"
 # The moment to take: three quarters of the trials have ended.
 for _ in $(seq 300); do
   screen capture-pane -e -p -t run >"$work/screen" 2>/dev/null || break

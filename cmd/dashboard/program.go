@@ -6,7 +6,12 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/esched/esched/internal/mute"
 )
+
+// Bubble Tea is initialised by now, without a question to the terminal.
+var _ = mute.End()
 
 // refresh is the time between two drawings; keys and a new size of the
 // terminal are answered at once.
