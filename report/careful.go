@@ -41,6 +41,7 @@ func (b *builder) warn() []string {
 	add(b.fewRepetitions())
 	add(b.noisyCells())
 	add(b.fallbackShare())
+	add(b.disturbedTrials())
 	add(b.bestOfMany())
 	add(b.machines())
 	return append(all, b.careful...)
@@ -67,6 +68,22 @@ func (b *builder) wrongResults() []string {
 		}
 	}
 	return all
+}
+
+// disturbedTrials tells of right results on deployments that lost a process.
+func (b *builder) disturbedTrials() string {
+	n, example := 0, ""
+	for _, rec := range b.records {
+		if rec.Disturbed != "" {
+			n++
+			example = cmp.Or(example, rec.Disturbed)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Disturbed: %s ended with the right result although the deployment lost a process meanwhile (%s); the times are counted.",
+		plural(n, "trial"), example)
 }
 
 func (b *builder) failedTrials() string {

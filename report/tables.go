@@ -224,7 +224,7 @@ func (b *builder) trialTable(id, title string, records []*record.Record) Table {
 		}
 		run := b.runs[b.runOf[rec]]
 		t.add(rec.Order, string(rec.Status), rec.Workload, rec.Size, series, rec.Nodes, rec.Workers, rec.Repetition,
-			makespan, rec.Tasks, rec.Decisions, rec.Fallbacks, p50, p99, rec.ID, cmp.Or(run.Manifest.ID, run.Dir), rec.Error)
+			makespan, rec.Tasks, rec.Decisions, rec.Fallbacks, p50, p99, rec.ID, cmp.Or(run.Manifest.ID, run.Dir), cmp.Or(rec.Error, rec.Disturbed))
 	}
 	return t
 }

@@ -209,12 +209,13 @@ func (b *blockRun) execute(ctx context.Context, t record.Trial) (r record.Record
 		return r, fmt.Errorf("%w of %s exceeded", errTimeLimit, limit), true
 	}
 	if changed := deployment.Check(); changed != nil {
-		if err == nil {
-			err = fmt.Errorf("deployment changed during the trial: %w", changed)
-		} else {
-			err = fmt.Errorf("%w (%w)", err, changed)
+		if err != nil {
+			return r, fmt.Errorf("%w (%w)", err, changed), true
 		}
-		return r, err, true
+		// The result is right in spite of the loss, which is worth knowing; the
+		// time is that of a disturbed deployment, and the record says so.
+		r.Disturbed = changed.Error()
+		return r, nil, true
 	}
 	return r, err, errors.Is(err, ErrBroken)
 }

@@ -18,16 +18,17 @@ func TestRunnerTransitions(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("port taken")
 	tests := []struct {
-		name     string
-		acts     map[string][]act
-		deploys  []error
-		retries  int
-		failFast bool
-		claim    time.Duration
-		want     []string
-		reason   string // expected in the error of the first record that is not ok
-		attempts int    // of that record, or of the first record when all are ok
-		deployed int
+		name      string
+		acts      map[string][]act
+		deploys   []error
+		retries   int
+		failFast  bool
+		claim     time.Duration
+		want      []string
+		disturbed string // expected of the only disturbed record
+		reason    string // expected in the error of the first record that is not ok
+		attempts  int    // of that record, or of the first record when all are ok
+		deployed  int
 	}{
 		{name: "all well", want: allOK, deployed: 2},
 		{name: "workload raises", acts: map[string][]act{"a/1": {raise}},
@@ -45,7 +46,7 @@ func TestRunnerTransitions(t *testing.T) {
 		{name: "driver dies", acts: map[string][]act{"b/2": {die}},
 			want: []string{"a/1 ok", "b/1 ok", "a/2 ok", "b/2 failed"}, reason: "exit status 9", deployed: 2},
 		{name: "worker lost", acts: map[string][]act{"a/2": {lose}},
-			want: []string{"a/1 ok", "b/1 ok", "a/2 failed", "b/2 ok"}, reason: "worker-1 lost", deployed: 3},
+			want: allOK, disturbed: "worker-1 lost", deployed: 3},
 		{name: "wrong result is not retried", acts: map[string][]act{"a/2": {differ}}, retries: 3,
 			want: []string{"a/1 ok", "b/1 ok", "a/2 failed", "b/2 ok"}, reason: "digest xyz, but abc under dask", deployed: 2},
 		{name: "result without digest", acts: map[string][]act{"a/1": {unknown}, "a/2": {differ}}, want: allOK, deployed: 2},
@@ -83,6 +84,9 @@ func TestRunnerTransitions(t *testing.T) {
 					t.Errorf("outcome %+v", outcome)
 				}
 				checkFirst(t, w, test.reason, test.attempts)
+				if have := w.disturbed(); have != test.disturbed {
+					t.Errorf("disturbed: want %q, have %q", test.disturbed, have)
+				}
 				time.Sleep(2 * time.Hour) // let the deaf driver go
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -203,4 +204,15 @@ func equalStrings(t *testing.T, what string, want, have []string) {
 	if !slices.Equal(want, have) {
 		t.Errorf("%s:\nwant %q\nhave %q", what, want, have)
 	}
+}
+
+// disturbed returns what the records say of lost processes.
+func (w *world) disturbed() string {
+	var all []string
+	for _, r := range w.records {
+		if r.Disturbed != "" {
+			all = append(all, r.Disturbed)
+		}
+	}
+	return strings.Join(all, "; ")
 }

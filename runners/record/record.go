@@ -26,6 +26,9 @@ type Record struct {
 	Status Status `json:"status"`
 	// Error says why a trial that is not ok is not.
 	Error string `json:"error,omitempty"`
+	// Disturbed says what the deployment lost while an ok trial ran. The result
+	// is right; the makespan is not that of an undisturbed deployment.
+	Disturbed string `json:"disturbed,omitempty"`
 	// Attempts holds the failed attempts before the one this record tells of.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Block is the index of the block (one deployment) it ran in; Order is its
