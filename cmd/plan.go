@@ -27,7 +27,13 @@ func newPlan(g *globals) *cobra.Command {
 List the trials of the experiment in FILE (default: experiments.toml) in the
 order in which they will run, their number, the time and the node-seconds they
 will take, and whether that fits the claim. Nothing is reserved or started.
-Times come from earlier runs of the same experiment where there are some.`,
+Times come from earlier runs of the same experiment where there are some.
+
+--only takes conditions that must all hold, separated by commas. A condition is
+a key, an operator (= != < <= > >=) and values, with | between alternatives:
+'scheduler=dask,chunk=100|200,workers>=2'. Keys are workload, scheduler, kind,
+policy, nodes, workers, workers_per_node, threads, repetition, and the
+parameters of workloads.`,
 			hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: "  esched plan\n  esched plan overhead.toml --only 'scheduler=sidekick,workers>=2'\n  esched plan --json",
 		Args:    atMost(1),

@@ -179,9 +179,10 @@ func TestReadmeNames(t *testing.T) {
 	root := newRoot(&globals{Process: newShell(t).p, programs: builtin()})
 	commands := map[string]*cobra.Command{}
 	for _, c := range root.Commands() {
+		c.InitDefaultHelpFlag()
 		commands[c.Name()] = c
 	}
-	flags := map[string]bool{"help": true}
+	flags := map[string]bool{}
 	for _, c := range root.Commands() {
 		for _, name := range flagNames(c) {
 			flags[name] = true

@@ -51,7 +51,7 @@ and needs no network; --json, --csv and --markdown print to standard output.`,
 	f.BoolVar(&o.JSON, "json", false, "print the report as JSON")
 	f.BoolVar(&o.CSV, "csv", false, "print a table as CSV")
 	f.BoolVar(&o.Markdown, "markdown", false, "print the report as Markdown")
-	f.StringVar(&o.Table, "table", "trials", "table that --csv prints")
+	f.StringVar(&o.Table, "table", "trials", "table that --csv prints: trials, cells, ratios, decisions, ...")
 	return c
 }
 

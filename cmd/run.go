@@ -46,7 +46,7 @@ lines do.
 
 The run is a directory, RUNS/<time>-<name>, that holds the manifest, the
 records, the events, the logs and the report. A trial that fails is recorded and
-the run goes on.
+the run goes on. "esched plan --help" says how --only selects trials.
 
 Ctrl-C (or SIGTERM, SIGHUP) stops now: the trial that is running is given up,
 everything is torn down, the report tells of what there is. A second Ctrl-C does

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the README's pictures, docs/dashboard.svg and docs/report.png, from a
 # real run of docs/pictures.toml (about a minute). Needs bin/esched, tmux,
-# Chromium, and a machine that does nothing else.
+# and Chromium. The height fits a headline of three lines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ for _ in $(seq 200); do
   sleep 0.5
 done
 : "${report:?no report: the run did not end}"
-chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=840,1430 \
+chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=840,1385 \
   --screenshot="$work/report.png" "file://$report" 2>/dev/null
 mv "$work/report.png" docs/report.png
 ls -l docs/dashboard.svg docs/report.png
