@@ -45,7 +45,7 @@ schedulers = ["sidekick"]
 policies = ["earliest-start"]
 [[workload]]
 name = "merge"
-tasks = 5000
+tasks = 3000
 `, need.Python(t)))
 			done := make(chan struct{})
 			go func() {
