@@ -10,8 +10,8 @@ from html import escape
 
 CELL, LINE, SIZE, PAD = 8.4, 18, 14, 12  # pixels
 BACK, FORE = "#14161b", "#d5d9e0"
-BASIC = "#3b4048 #e06c75 #98c379 #e5c07b #61afef #c678dd #56b6c2 #d5d9e0".split()
-BRIGHT = "#7f848e #ff7b86 #b5e890 #ffd68a #7cc4ff #dd8cf5 #6fd6e3 #ffffff".split()
+BASIC = ["#3b4048", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d5d9e0"]
+BRIGHT = ["#7f848e", "#ff7b86", "#b5e890", "#ffd68a", "#7cc4ff", "#dd8cf5", "#6fd6e3", "#ffffff"]
 
 
 def indexed(n: int) -> str:
@@ -70,7 +70,8 @@ def draw(lines: list[str]) -> str:
     out, width, style = [], 0, {}
     for row, line in enumerate(lines):
         column, y = 0, PAD + row * LINE
-        for text, style in runs(line, style):
+        for text, worn in runs(line, style):
+            style = worn  # the next line begins as this one ends
             if not text:
                 continue
             fill, back = style.get("fill", FORE), style.get("back")

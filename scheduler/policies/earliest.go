@@ -12,6 +12,11 @@ const (
 	// bytes alone, tiny partitions look free to move and a group-by took 31 %
 	// longer.
 	fetchSeconds = 3e-3
+	// strangerSeconds is what a worker without any of the inputs must be ahead
+	// before it gets the task. A task that follows its input costs nothing to
+	// place, its own dependents stay together, and root tasks even the load out
+	// later; moving it pays only when its place is really crowded.
+	strangerSeconds = 100e-3
 	// maxSiblings bounds the inputs of a dependent that are looked at to keep
 	// siblings together, maxDependents the dependents.
 	maxSiblings   = 8
@@ -22,7 +27,8 @@ const (
 // takes the earliest.
 //
 // The estimate is the work in front of it there, divided by the threads, plus
-// the fetches of the inputs that are elsewhere. In front of a root task is
+// the fetches of the inputs that are elsewhere, plus a surcharge where none of
+// them is. In front of a root task is
 // everything assigned to the worker; in front of any other task only other
 // such tasks, because workers run by priority and root tasks come last.
 // Siblings (inputs of a common dependent) attract one another by the fetch
@@ -61,6 +67,9 @@ func (p *earliestStart) Place(s *scheduler.State, t *scheduler.Task, candidates 
 	for i, w := range candidates {
 		fetches := len(t.Deps) - p.count[i] - p.near[i]
 		start := ahead(t, w) + (total-p.bytes[i])/s.Bandwidth + fetchSeconds*float64(fetches)
+		if len(t.Deps) > 0 && p.count[i] == 0 {
+			start += strangerSeconds
+		}
 		if best == nil || start < low || start == low && lighter(w, best) {
 			best, low = w, start
 		}
@@ -72,10 +81,16 @@ func (p *earliestStart) Place(s *scheduler.State, t *scheduler.Task, candidates 
 // now, without the attraction of siblings.
 func (p *earliestStart) Score(s *scheduler.State, t *scheduler.Task, w *scheduler.Worker) float64 {
 	start := ahead(t, w)
+	here := 0
 	for _, d := range t.Deps {
-		if !d.On(w) {
+		if d.On(w) {
+			here++
+		} else {
 			start += d.Size()/s.Bandwidth + fetchSeconds
 		}
+	}
+	if len(t.Deps) > 0 && here == 0 {
+		start += strangerSeconds
 	}
 	return start
 }

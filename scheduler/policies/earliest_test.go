@@ -38,34 +38,34 @@ func TestEarliestStart(t *testing.T) {
 		{
 			"the holder of an input before another",
 			[]scheduler.Event{added(1), replica(1, 2, 1e6), added(9, 1)},
-			[]float64{0.013, 0}, 2, // 1e6 bytes at 100 MB/s, and 3 ms
+			[]float64{0.113, 0}, 2, // 1e6 bytes at 100 MB/s, 3 ms, and 100 ms of a stranger
 		},
 		{
 			"a tiny input still costs its fetch",
 			[]scheduler.Event{added(1), replica(1, 2, 1), added(9, 1)},
-			[]float64{0.00300001, 0}, 2,
+			[]float64{0.10300001, 0}, 2,
 		},
 		{
 			"many inputs outweigh a little work",
 			[]scheduler.Event{
 				added(1), added(2), replica(1, 1, 2e8), replica(2, 1, 1), added(3), placed(3, 1), added(9, 1, 2),
 			},
-			[]float64{1, 2.00600001}, 1,
+			[]float64{1, 2.10600001}, 1,
 		},
 		{
 			"much work outweighs an input",
 			[]scheduler.Event{added(1), replica(1, 1, 100), added(3), added(4), placed(3, 1), placed(4, 1), added(9, 1)},
-			[]float64{2, 0.003001}, 2,
+			[]float64{2, 0.103001}, 2,
 		},
 		{
 			"an input that runs is where it runs",
 			[]scheduler.Event{added(1), added(2), placed(1, 2), placed(2, 1), added(9, 1)},
-			[]float64{1.003001, 1}, 2,
+			[]float64{1.103001, 1}, 2,
 		},
 		{
 			"queued root tasks are not in front of other tasks",
 			[]scheduler.Event{root(1), root(2), placed(1, 1), placed(2, 1), added(3), replica(3, 1, 100), added(9, 3)},
-			[]float64{0, 0.003001}, 1,
+			[]float64{0, 0.103001}, 1,
 		},
 		{
 			"they are in front of root tasks",

@@ -68,7 +68,7 @@ func All() []Info {
 		{
 			Name:    "earliest-start",
 			Doc:     "The worker on which the task can start first, counting queued work and input transfers; urgent paths first.",
-			Formula: "queued work / threads + missing inputs (bytes / bandwidth + 3 ms each)",
+			Formula: "queued work / threads + missing inputs (bytes / bandwidth + 3 ms each) + 100 ms where none of the inputs is",
 			Source:  "list scheduling by b-level (Adam et al. 1974) with estimated start times, as ETF (Hwang et al. 1989)",
 			make:    func(uint64) scheduler.Policy { return &earliestStart{} },
 		},

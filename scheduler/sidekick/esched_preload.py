@@ -67,7 +67,8 @@ DEADLINE_PER_TASK = 2e-4  # s for each task that the service may still have to r
 MISSES = 3  # missed deadlines in a row until the breaker opens
 RETRY = 1.0  # s between attempts to attach again
 ATTACH = 10.0  # s for the service to read a snapshot
-FLUSH = 0.002  # s that a record may wait for others
+FLUSH = 0.005  # s that a record may wait for others,
+HURRY = 0.002  # s when a task was placed whose dependents may be hinted now
 FLUSH_BYTES = 1024
 MAX_BACKLOG = 64 << 20  # bytes unsent before the service counts as dead
 HEARTBEAT = 500  # ms between reports of the workers' metrics
@@ -165,7 +166,7 @@ class Link:
         self.buf = bytearray(HEAD)
         self.backlog = b""
         self.partial = b""
-        self.scheduled = False
+        self.scheduled = self.hurried = False
         self.ids: dict = {}  # key -> id
         self.tasks: dict[int, object] = {}  # id -> TaskState
         self.free: deque[int] = deque()
@@ -308,8 +309,10 @@ class Link:
 
     def flush(self) -> None:
         """Send what was collected, without waiting."""
-        self.scheduled = False
+        self.scheduled = self.hurried = False
         if not self.connected:
+            return
+        if len(self.buf) == len(HEAD) and not self.backlog:
             return
         try:
             buf = self.buf
@@ -558,6 +561,9 @@ class Link:
                 self.source = None
             if self.connected:
                 self.emit(R_PLACED(PLACED, self.id(ts), self.mate(ts.processing_on).id))
+                if source != "next" and not self.hurried and ts.dependents:
+                    self.hurried = True
+                    self.loop.call_later(HURRY, self.flush)
             return
         if not self.connected:
             return

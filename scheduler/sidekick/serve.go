@@ -156,40 +156,6 @@ func readFrame(in io.Reader, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// blocking reads and writes a file descriptor without the network poller.
-type blocking int
-
-func (fd blocking) Read(p []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(fd), p)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return 0, err
-		case n == 0 && len(p) > 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
-	}
-}
-
-func (fd blocking) Write(p []byte) (int, error) {
-	done := 0
-	for done < len(p) {
-		// Not write(2): the peer may be gone, and SIGPIPE must not end us.
-		n, err := unix.SendmsgN(int(fd), p[done:], nil, nil, unix.MSG_NOSIGNAL)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return done, err
-		}
-		done += n
-	}
-	return done, nil
-}
-
 // frameLog writes the frames of all connections to one stream: a JSON line
 // that names policy and seed, then u32 connection, u32 length, frame, ...
 type frameLog struct {
