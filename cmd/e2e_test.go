@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/esched/esched/deploy"
+	"github.com/esched/esched/internal/browser"
 	"github.com/esched/esched/internal/need"
 	"github.com/esched/esched/runners/record"
 )
@@ -141,9 +142,7 @@ func TestRunEndToEnd(t *testing.T) {
 	if _, err := os.Lstat(s.p.path(filepath.Join(run, scratchLink))); err == nil {
 		t.Error("the scratch directory is still noted")
 	}
-	if !strings.Contains(s.read(filepath.Join(run, reportFile)), "</html>") {
-		t.Error("no report")
-	}
+	opensInBrowser(t, s.p.path(filepath.Join(run, reportFile)))
 
 	s.esched("status").wants(t, 0, []string{"complete, 3 of 3 trials recorded, 3 ok"}, nil)
 	s.esched("report", run).wants(t, 0, []string{reportFile}, nil)
@@ -153,6 +152,27 @@ func TestRunEndToEnd(t *testing.T) {
 	s.esched("run", "--resume", run).wants(t, 0, []string{"3 trial(s) done"}, nil)
 	if again := measured(t, s.records(run)); len(again) != 3 {
 		t.Errorf("resuming a complete run recorded something: %d", len(again))
+	}
+}
+
+// opensInBrowser looks at a report as a person would: figures are drawn,
+// nothing is complained about, and nothing is fetched.
+func opensInBrowser(t *testing.T, path string) {
+	t.Helper()
+	page, err := browser.Open(t.Context(), path, browser.Look{Program: need.Program(t, "chromium")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Errors) > 0 || len(page.Requests) > 0 {
+		t.Errorf("console %q, requests %q", page.Errors, page.Requests)
+	}
+	if len(page.Charts) == 0 {
+		t.Error("no figure")
+	}
+	for id, c := range page.Charts {
+		if c.Shapes == 0 {
+			t.Errorf("figure %s is empty", id)
+		}
 	}
 }
 

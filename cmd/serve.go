@@ -2,9 +2,7 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -69,11 +67,8 @@ func runServe(ctx context.Context, o serveOptions) error {
 	ctx, stop := o.interruptible(ctx)
 	defer stop()
 	if err := sidekick.Serve(ctx, cfg); err != nil {
-		err = fmt.Errorf("decision service: %w", err)
-		if socket, ok := errors.AsType[*net.OpError](err); ok && socket.Op == "listen" {
-			err = hint.With(err, "give --socket a short path in a directory that you can write to")
-		}
-		return err
+		return hint.With(fmt.Errorf("decision service: %w", err),
+			"give --socket a short path that no other service uses, in a directory that you can write to")
 	}
 	return nil
 }

@@ -109,6 +109,9 @@ func (c *Core) Configure(cfg Config) {
 // Apply changes the state by one event.
 func (c *Core) Apply(e Event) {
 	c.State.apply(e)
+	if len(c.State.queued) > 0 {
+		c.State.rank() // the queue's order must not change while a task is in it
+	}
 	for _, t := range c.State.queued {
 		c.queue.push(t)
 	}

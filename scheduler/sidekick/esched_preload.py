@@ -72,6 +72,8 @@ HURRY = 0.002  # s when a task was placed whose dependents may be hinted now
 FLUSH_BYTES = 1024
 MAX_BACKLOG = 64 << 20  # bytes unsent before the service counts as dead
 HEARTBEAT = 500  # ms between reports of the workers' metrics
+MAX_PREFIXES = (1 << 20) - 1  # told apart; all further ones share number 0
+SAMPLES = 1 << 22  # latencies kept of one measured stretch
 REUSE = 4096  # ids forgotten before the oldest of them is used again
 
 # What the module replaces or relies on: attribute -> parameters it must take.
@@ -127,7 +129,8 @@ class Mate:
 class Stats:
     """Counters of one measured stretch, from begin to end."""
 
-    def __init__(self) -> None:
+    def __init__(self, measured: bool = False) -> None:
+        self.measured = measured  # only then latencies are kept
         self.sources = {"hint": 0, "next": 0, "ask": 0}
         self.fallbacks = 0
         self.misses = 0
@@ -153,7 +156,6 @@ class Link:
         self.saturation = 1.1 if math.isinf(saturation) else saturation
         self.choice: tuple | None = None  # policy, seed, window
         self.stats = Stats()
-        self.prefixes: dict[str, int] = {}
         self.next_worker = 0
         self.request = 0
         self.listening: list = []
@@ -174,6 +176,7 @@ class Link:
         self.mates: dict[str, Mate] = {}  # address -> Mate
         self.by_id: dict[int, Mate] = {}
         self.hints: dict = {}  # key -> WorkerState
+        self.prefixes: dict[str, int] = {}
         self.rooted: dict = {}  # TaskGroup -> bool
         self.ended = self.refused = 0
         self.missed = 0
@@ -226,7 +229,8 @@ class Link:
             self.awaited = self.put_request(SYNC)
             self.patience = monotonic() + ATTACH + DEADLINE_PER_TASK * self.unread
             self.flush()
-            self.attached()
+            if self.connected:
+                self.attached()
         except Exception as e:
             self.fail(e)
 
@@ -350,7 +354,6 @@ class Link:
             self.schedule()
         elif len(self.buf) > FLUSH_BYTES:
             self.flush()
-            self.drain()
 
     def put_request(self, kind: int) -> int:
         """Collect a request without content and return its number."""
@@ -397,7 +400,9 @@ class Link:
             flags = CONSTRAINED
         elif self.is_root(ts):
             flags = ROOT
-        prefix = self.prefixes.setdefault(ts.prefix.name, len(self.prefixes) + 1)
+        prefix = self.prefixes.get(ts.prefix.name, 0)
+        if not prefix and len(self.prefixes) < MAX_PREFIXES:
+            prefix = self.prefixes[ts.prefix.name] = len(self.prefixes) + 1
         user, generation, order = ts.priority if ts.priority and len(ts.priority) == 3 else (0, 0, 0)
         user = max(-(2**31), min(2**31 - 1, int(user)))
         return R_NODE(self.ids[ts.key], prefix << 8 | flags, user, generation, int(order) & 0xFFFFFFFF, ndeps)
@@ -471,7 +476,9 @@ class Link:
             try:
                 if self.backlog:
                     # A frame larger than the socket's buffer: send and read in turns.
-                    select.select([self.sock], [self.sock], [], left)
+                    ready = select.poll()
+                    ready.register(self.sock, select.POLLIN | select.POLLOUT)
+                    ready.poll(left * 1000)
                     self.flush()
                     continue
                 self.sock.settimeout(left)
@@ -621,11 +628,16 @@ class Link:
                 if not self.usable(ws, pool):
                     return None
         self.source = source
-        took = perf_counter_ns() - begun
-        self.stats.latency.append(took)
-        if source == "ask":
-            self.stats.asked.append(took)
+        self.took(perf_counter_ns() - begun, source == "ask")
         return ws
+
+    def took(self, ns: int, asked: bool) -> None:
+        """Keep how long a decision took."""
+        stats = self.stats
+        if stats.measured and len(stats.latency) < SAMPLES:
+            stats.latency.append(ns)
+            if asked:
+                stats.asked.append(ns)
 
     def ask(self, ts, pool):
         """Ask for one placement and wait for it."""
@@ -664,7 +676,8 @@ class Link:
             answered = self.wait(self.put_request(STARVING))
             if not answered:
                 break
-            self.stats.asked.append(perf_counter_ns() - begun)
+            if self.stats.measured and len(self.stats.asked) < SAMPLES:
+                self.stats.asked.append(perf_counter_ns() - begun)
         scheduler.send_all(client_msgs, worker_msgs)
         if not self.active:
             return
@@ -675,23 +688,25 @@ class Link:
 
     def busy(self) -> bool:
         """Whether any worker has anything to do."""
-        return any(ws.processing for ws in self.scheduler.workers.values())
+        return any(len(ws.processing) > len(ws.long_running) for ws in self.scheduler.workers.values())
 
     def load(self, mate: Mate, client_msgs: dict, worker_msgs: dict, stimulus_id: str) -> None:
         """Fill the free slots of one worker."""
         scheduler = self.scheduler
         ws, tasks = mate.ws, mate.next
         processing, seceded = ws.processing, ws.long_running
-        while tasks and len(processing) - len(seceded) < mate.slots:
+        while self.active and tasks and len(processing) - len(seceded) < mate.slots:
             begun = perf_counter_ns()
             ts = tasks.popleft()
             if ts._state != "queued" or ws.status is not Status.running:
                 continue
-            self.stats.latency.append(perf_counter_ns() - begun)
+            self.took(perf_counter_ns() - begun, False)
             self.source = "next"
             self.chosen = ws
-            recs, cmsgs, wmsgs = scheduler._transition(ts.key, "processing", stimulus_id)
-            self.chosen = None
+            try:
+                recs, cmsgs, wmsgs = scheduler._transition(ts.key, "processing", stimulus_id)
+            finally:
+                self.chosen = self.source = None
             for c, msgs in cmsgs.items():
                 client_msgs.setdefault(c, []).extend(msgs)
             for w, msgs in wmsgs.items():
@@ -716,7 +731,7 @@ class Link:
             return {"status": "error", "error": f"unknown policy {policy!r}"}
         self.choice = (policy, int(seed), window)
         self.put_metrics()
-        self.stats = Stats()
+        self.stats = Stats(measured=True)
         return {"status": "OK"}
 
     def end(self) -> dict:
