@@ -13,9 +13,9 @@ import (
 // scheduler.
 //
 // A system call that Go knows of wakes its monitor thread, which then looks
-// around every 20 us for a while. At a frame every few milliseconds that took
-// three quarters of this process's CPU time. A raw call costs only itself, but
-// holds up a stop of the world; so raw calls wait no longer than lively.
+// around every 20 us for a while: work without use at a frame every few
+// milliseconds. A raw call costs only itself, but holds up a stop of the world;
+// so raw calls wait no longer than lively.
 type blocking int
 
 // lively is how long a raw call may wait for the peer: several of the peer's
