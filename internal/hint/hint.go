@@ -70,3 +70,7 @@ func Exit(err error) int {
 	}
 	return ExitError
 }
+
+// Usage returns err as a mistake of the user's, with what mends it, or nil when
+// err is nil.
+func Usage(err error, mend string) error { return WithExit(With(err, mend), ExitUsage) }
