@@ -12,6 +12,10 @@ import (
 // Introduction to the Bootstrap, 1993, section 14.3).
 const Resamples = 2000
 
+// Seed is what reports give their bootstraps, and what a rule that decides by
+// the same intervals has to give its own.
+const Seed = 20110611
+
 // BCa returns the bias-corrected and accelerated bootstrap interval of a
 // statistic. The same sample and seed give the same interval.
 func BCa(x []float64, statistic func([]float64) float64, level float64, resamples int, seed uint64) (lo, hi float64) {
@@ -67,9 +71,5 @@ func acceleration(x []float64, statistic func([]float64) float64) float64 {
 	}
 	return cubes / (6 * math.Pow(squares, 1.5))
 }
-
-func normCDF(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
-
-func normQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
 func sortedKeys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }

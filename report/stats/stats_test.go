@@ -2,7 +2,6 @@ package stats_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/esched/esched/report/stats"
@@ -138,25 +137,4 @@ func TestCompareTimes(t *testing.T) {
 			t.Error("nothing can be compared and yet there is a ratio")
 		}
 	})
-}
-
-// TestCoverage draws samples of three from a known log-normal distribution:
-// about 95 % of the intervals must hold its geometric mean.
-func TestCoverage(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	const rounds = 2000
-	held := 0
-	for range rounds {
-		x := make([]float64, 3)
-		for i := range x {
-			x[i] = math.Exp(1 + 0.1*random.NormFloat64())
-		}
-		if iv := stats.GeoMeanInterval(x, 1); iv.Lo <= math.E && math.E <= iv.Hi {
-			held++
-		}
-	}
-	if share := float64(held) / rounds; share < 0.935 || share > 0.965 {
-		t.Errorf("%.3f of the intervals hold the true value, want 0.95", share)
-	}
 }
