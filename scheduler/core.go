@@ -81,9 +81,9 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// Configure changes policy and depth from the next decision on. What was
-// reserved for workers goes back to the queue, so that the new policy decides
-// it.
+// Configure changes policy and depth from the next decision on. The new policy
+// decides anew what was hinted or reserved and is not placed yet: what the core
+// said of it is void.
 func (c *Core) Configure(cfg Config) {
 	if cfg.Saturation <= 0 {
 		cfg.Saturation = c.cfg.Saturation
@@ -98,10 +98,16 @@ func (c *Core) Configure(cfg Config) {
 	}
 	c.queue = queue{before: before}
 	for _, t := range c.State.tasks {
-		if t != nil && t.Phase == Queued {
+		switch {
+		case t == nil:
+		case t.Phase == Queued:
 			c.State.leave(t)
 			t.Worker = nil
 			c.queue.push(t)
+		case t.planned:
+			c.State.leave(t)
+			t.Worker = nil
+			c.State.ready = append(c.State.ready, t)
 		}
 	}
 }

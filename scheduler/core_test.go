@@ -369,18 +369,18 @@ func TestAbilities(t *testing.T) {
 	})
 }
 
-// TestConfigure changes the policy: what was reserved is decided anew.
+// TestConfigure changes the policy: what was hinted or reserved is decided anew.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Policy: lightest{}})
-	for _, e := range append(each(root, 1, 2), worker(1), queued(1), queued(2)) {
+	for _, e := range append(each(root, 1, 2), task(3), task(4, 3), worker(1), queued(1), queued(2)) {
 		c.Apply(e)
 	}
-	if have := spell(c.React()); have != "slots 1=2, next 1>1, next 2>1" {
+	if have := spell(c.React()); have != "hint 3>1, slots 1=2, next 1>1, next 2>1" {
 		t.Errorf("have %q", have)
 	}
 	c.Configure(Config{Policy: shortest{}})
-	if have := spell(c.React()); have != "next 2>1, next 1>1" {
+	if have := spell(c.React()); have != "hint 3>1, next 2>1, next 1>1" {
 		t.Errorf("have %q", have)
 	}
 	if err := c.validate(); err != nil {
