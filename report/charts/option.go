@@ -29,10 +29,15 @@ func SymbolName(series int) string {
 	return [...]string{"circle", "rect", "triangle", "diamond", "plus", "nose", "round"}[series%len(symbols)]
 }
 
-// ColorName is the CSS variable of the colour of a series.
+// ColorName is the CSS variable of a Color.
 func ColorName(series int) string {
-	if series == Ideal {
+	switch {
+	case series == Ideal:
 		return "--ideal"
+	case series >= firstShade:
+		return fmt.Sprintf("--h%d", series-firstShade)
+	case series >= firstPart:
+		return fmt.Sprintf("--p%d", series-firstPart)
 	}
 	return fmt.Sprintf("--s%d", series%Colors)
 }
@@ -70,7 +75,8 @@ func Option(f Figure) (script string, err error) {
 		return "", fmt.Errorf("figure %s: %w", f.ID, err)
 	}
 	// go-echarts has no field for these.
-	tree["xAxis"], tree["yAxis"] = []any{axis(f.X, false)}, []any{axis(f.Y, true)}
+	fields := len(f.Y.Categories) > 0
+	tree["xAxis"], tree["yAxis"] = []any{axis(f.X, false, fields)}, []any{axis(f.Y, true, fields)}
 	top := 36
 	if len(f.Y.Categories) > 0 {
 		top = 14
@@ -144,8 +150,9 @@ func expression(tree any) (string, error) {
 // with such a name would become program text.
 func plain(s string) string { return strings.ReplaceAll(s, "__f__", "_f_") }
 
-func axis(a Axis, vertical bool) map[string]any {
-	line := map[string]any{"show": true, "lineStyle": map[string]any{"color": "var(--axis)"}}
+// axis describes an axis; fields tells that the other one has categories, too.
+func axis(a Axis, vertical, fields bool) map[string]any {
+	line := map[string]any{"show": true, "onZero": false, "lineStyle": map[string]any{"color": "var(--axis)"}}
 	label := map[string]any{"color": "var(--ink)", "fontSize": 13, "hideOverlap": true}
 	m := map[string]any{
 		"name": plain(a.Name), "nameLocation": "middle", "nameTextStyle": map[string]any{"color": "var(--muted)", "fontSize": 13},
@@ -157,7 +164,7 @@ func axis(a Axis, vertical bool) map[string]any {
 		m["nameLocation"], m["nameGap"] = "end", 12
 		m["nameTextStyle"].(map[string]any)["align"] = "left"
 	} else {
-		if a.Ticks == nil {
+		if a.Ticks == nil && len(a.Categories) == 0 {
 			label["alignMaxLabel"] = "right"
 		}
 	}
@@ -165,6 +172,19 @@ func axis(a Axis, vertical bool) map[string]any {
 		categories := make([]string, len(a.Categories))
 		for i, c := range a.Categories {
 			categories[i] = plain(c)
+		}
+		if !vertical && !fields {
+			// An axis of categories would move points beside one another back to
+			// their middle.
+			ticks := make([]float64, len(a.Categories))
+			for i := range ticks {
+				ticks[i] = float64(i)
+			}
+			label["customValues"], label["hideOverlap"] = ticks, true
+			m["axisTick"].(map[string]any)["customValues"] = ticks
+			m["splitLine"] = map[string]any{"show": false}
+			m["type"], m["min"], m["max"], m["eschedNames"] = "value", -0.5, float64(len(a.Categories))-0.5, categories
+			return m
 		}
 		m["type"], m["data"] = "category", categories
 		if vertical {
@@ -192,11 +212,19 @@ func axis(a Axis, vertical bool) map[string]any {
 
 func addMark(c *charts.Scatter, f Figure, m Mark) {
 	name := plain(m.Series)
+	if m.Shape.area() {
+		c.Overlap(charts.NewCustom().AddSeries(name, areas(m), charts.WithItemStyleOpts(opts.ItemStyle{Color: color(m.Color)}),
+			charts.WithCustomChartOpts(opts.CustomChart{RenderItem: opts.FuncOpts(renderers[m.Shape])})))
+		if m.Shape == Cells {
+			return
+		}
+	}
 	symbol, size := "circle", 6
 	if m.Shape == Dots || m.Shape == Line {
 		symbol, size = symbols[max(m.Color, 0)%len(symbols)], 11
 	}
 	switch m.Shape {
+	case Bars, Thin:
 	case Dots, Raw:
 		points := make([]opts.ScatterData, len(m.Point))
 		for i, p := range m.Point {
@@ -239,6 +267,24 @@ func addMark(c *charts.Scatter, f Figure, m Mark) {
 	}
 }
 
+// renderers are the functions of the page's script that draw areas.
+var renderers = map[Shape]string{Bars: "eschedBar", Thin: "eschedThinBar", Cells: "eschedCell"}
+
+func areas(m Mark) []opts.CustomData {
+	items := make([]opts.CustomData, len(m.Point))
+	for i, p := range m.Point {
+		to := p.X
+		if p.To != nil {
+			to = *p.To
+		}
+		items[i] = opts.CustomData{Name: plain(p.Name), Value: []any{p.X, p.Y, to}}
+		if m.Shape == Cells {
+			items[i].Value = []any{p.X, p.Y, to, plain(p.Label)}
+		}
+	}
+	return items
+}
+
 func line(name, symbol string, size int, m Mark) *charts.Line {
 	points := make([]opts.LineData, len(m.Point))
 	for i, p := range m.Point {
@@ -249,8 +295,11 @@ func line(name, symbol string, size int, m Mark) *charts.Line {
 	switch m.Shape {
 	case Dashed:
 		style.Type, style.Width = "dashed", 1.5
+	case Dotted:
+		style.Type, style.Width = "dotted", 2
 	case Steps:
 		shape.Step = "end"
+		style.Type = stepTypes[m.Color%len(stepTypes)].name
 	}
 	l := charts.NewLine()
 	l.AddSeries(name, points, charts.WithLineChartOpts(shape), charts.WithLineStyleOpts(style),
