@@ -23,6 +23,7 @@ type cleanOptions struct {
 	*globals
 	Output string
 	DryRun bool
+	Copies bool
 	JSON   bool
 }
 
@@ -37,15 +38,27 @@ that earlier runs recorded and left behind. Only what a run wrote down itself is
 touched, recognised by its recorded identity and never by its name. Runs that
 are going on are left alone, and so are records and reports.
 
+Nodes of a cluster are only visited while a reservation that is recorded still
+runs; hosts of a static cluster at any time. What a run left elsewhere, as on a
+node that crashed, is named: the next run of yours on that node removes it. The
+copies of esched and of environments that later runs use again stay on nodes
+unless --copies is given.
+
 Normally there is nothing to do: a run ends all it started, even when it is
 killed.`, hint.ExitOK, hint.ExitError, hint.ExitUsage),
-		Example: "  esched clean --dry-run\n  esched clean\n  esched clean --output /scratch/runs --json",
+		Example: "  esched clean --dry-run\n  esched clean\n  esched clean --copies\n  esched clean --output /scratch/runs --json",
 		Args:    atMost(0),
-		RunE:    func(c *cobra.Command, _ []string) error { return runClean(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := o.stat(o.Output); err != nil && c.Flags().Changed("output") { // else there were no runs yet
+				return usageError("name the directory with the runs with --output", "runs: %w", err)
+			}
+			return runClean(c.Context(), o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Output, "output", "runs", "directory with the runs")
 	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be done, do nothing")
+	f.BoolVar(&o.Copies, "copies", false, "remove copies for later runs from nodes, too")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	return c
 }
@@ -53,11 +66,15 @@ killed.`, hint.ExitOK, hint.ExitError, hint.ExitUsage),
 // leftover is something that a run left.
 type leftover struct {
 	Run  string `json:"run"`
-	Kind string `json:"kind"` // "process", "scratch", "reservation"
+	Kind string `json:"kind"` // "process", "scratch", "reservation", "files", "copies"
 	What string `json:"what"`
-	// Done tells whether it was removed; Error why it could not be.
+	// Done tells whether it was removed; Error why it could not be, Stays why it
+	// was not tried.
 	Done  bool   `json:"done"`
+	Stays string `json:"stays,omitempty"`
 	Error string `json:"error,omitempty"`
+
+	hosts []string // to be added to What
 }
 
 func runClean(ctx context.Context, o cleanOptions) error {
@@ -69,11 +86,20 @@ func runClean(ctx context.Context, o cleanOptions) error {
 	for _, run := range runs {
 		found = append(found, o.cleanRun(run, o.DryRun)...)
 	}
-	more, err := o.cleanLedger(ctx, o.DryRun)
+	more, err := o.cleanLedger(ctx)
 	if err != nil {
 		return err
 	}
 	found = append(found, more...)
+	if more, err = o.cleanRemains(ctx); err != nil {
+		return err
+	}
+	found = append(found, more...)
+	if !o.DryRun {
+		if err := o.dropCheckups(); err != nil {
+			return err
+		}
+	}
 	bad := 0
 	for _, l := range found {
 		if l.Error != "" {
@@ -98,11 +124,16 @@ func runClean(ctx context.Context, o cleanOptions) error {
 const releaseLimit = time.Minute
 
 // cleanLedger releases reservations of runs that nobody works on.
-func (p Process) cleanLedger(ctx context.Context, dryRun bool) ([]leftover, error) {
-	entries, err := p.ledger().Entries()
+func (o cleanOptions) cleanLedger(ctx context.Context) ([]leftover, error) {
+	entries, err := o.ledger().Entries()
 	if err != nil {
 		return nil, err
 	}
+	notes, err := o.allRemains()
+	if err != nil {
+		return nil, err
+	}
+	left := over(notes, entries)
 	var found []leftover
 	for _, e := range entries {
 		store, err := record.Open(e.Run)
@@ -110,8 +141,9 @@ func (p Process) cleanLedger(ctx context.Context, dryRun bool) ([]leftover, erro
 			continue
 		}
 		l := leftover{Run: e.Run, Kind: "reservation", What: e.Kind + " " + e.ID}
-		if !dryRun {
-			l.note(p.release(ctx, e))
+		if !o.DryRun {
+			found = append(found, o.cleanNodes(ctx, e, left, o.Copies)...)
+			l.note(o.release(ctx, e))
 		}
 		if err == nil {
 			_ = store.Close() // nothing was written
@@ -124,7 +156,11 @@ func (p Process) cleanLedger(ctx context.Context, dryRun bool) ([]leftover, erro
 func (p Process) release(ctx context.Context, e reserve.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	r, err := p.newReserver(e.Kind, e.Cluster).Attach(e)
+	reserver, err := p.newReserver(clusterOptions{Kind: e.Kind, Name: e.Cluster})
+	if err != nil {
+		return err
+	}
+	r, err := reserver.Attach(e)
 	if err != nil {
 		return err
 	}
@@ -137,14 +173,20 @@ func (o cleanOptions) printLeftovers(found []leftover, runs int) error {
 		switch {
 		case l.Error != "":
 			done = "not removed (" + l.Error + ")"
+		case l.Stays != "":
+			done = "stays (" + l.Stays + ")"
 		case !l.Done:
 			done = "would be removed"
 		}
-		if _, err := fmt.Fprintf(o.Stdout, "%s: %s %s: %s\n", l.Run, l.Kind, l.What, done); err != nil {
+		whose := l.Run + ": "
+		if l.Run == "" {
+			whose = ""
+		}
+		if _, err := fmt.Fprintf(o.Stdout, "%s%s %s: %s\n", whose, l.Kind, l.What, done); err != nil {
 			return err
 		}
 	}
-	if len(found) > 0 {
+	if slices.ContainsFunc(found, func(l leftover) bool { return l.Kind != kindCopies || l.Stays == "" }) {
 		return nil
 	}
 	_, err := fmt.Fprintf(o.Stdout, "nothing left behind by %d run(s) in %s\n", runs, o.Output)

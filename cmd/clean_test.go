@@ -16,6 +16,7 @@ func TestCleanWithNothingToDo(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.esched("clean").wants(t, 0, []string{"nothing left behind by 0 run(s) in runs"}, nil)
+	s.esched("clean", "--output", "nowhere").wants(t, 2, nil, []string{"nowhere: no such", "Try: name the directory"})
 	if r := s.esched("clean", "--json"); r.stdout != "[]\n" {
 		t.Errorf("have %q", r.stdout)
 	}

@@ -12,7 +12,7 @@ func newCompletion(g *globals) *cobra.Command {
 		Short: "print a script that completes commands in your shell",
 		Long: withExits(`
 Print a script that teaches a shell to complete esched's commands and flags.`,
-			hint.ExitOK, hint.ExitUsage),
+			hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: `  source <(esched completion bash)
   esched completion zsh > ~/.zsh/functions/_esched
   esched completion fish > ~/.config/fish/completions/esched.fish`,

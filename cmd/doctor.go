@@ -3,44 +3,68 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/esched/esched/deploy/pyenv"
 	"github.com/esched/esched/internal/hint"
 )
 
 type doctorOptions struct {
 	*globals
-	Output string
-	JSON   bool
+	selection
+	Output  string
+	Nodes   string
+	Reserve bool
+	JSON    bool
 }
 
 func newDoctor(g *globals) *cobra.Command {
 	o := doctorOptions{globals: g}
 	c := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [FILE]",
 		Short: "check what a run needs, and say how to mend it",
 		Long: withExits(`
 Check everything that a run on this machine needs: Python, environments,
 directories, disk space, file locks, sockets, ports, what earlier runs left,
 the terminal. Nothing is changed. A line begins with ok, note (works, but worth
-knowing) or broken; what is broken has a line that says how to mend it.`,
-			hint.ExitOK, hint.ExitError, hint.ExitUsage),
-		Example: "  esched doctor\n  esched doctor --json",
-		Args:    atMost(0),
-		RunE:    func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), o) },
+knowing) or broken; what is not ok has a line that says what to do about it.
+
+If the experiment in FILE (default: experiments.toml, if it is there) runs on
+another cluster than this machine, or --cluster names one of its clusters, that
+is checked, too: the queue's commands and its answers, the site's hours, whether
+the reservation of the experiment would be accepted, the configuration, keys and
+known hosts for ssh, and start-up files of the shell that print something.
+
+Nodes are only looked at within a reservation of your own: one that an earlier
+run left and that still runs, or one that --reserve makes for some minutes and
+gives back. Of a cluster without a queue --nodes names them. There the login,
+esched's binary, scratch space, the environment's Python, the network and the
+clock are checked; otherwise the last line says that they were not.`,
+			hint.ExitOK, hint.ExitError, hint.ExitUsage, hint.ExitInterrupted),
+		Example: "  esched doctor\n  esched doctor --json\n  esched doctor --cluster das6\n  esched doctor --cluster slurm --reserve\n" +
+			"  esched doctor mine.toml --cluster static --nodes node[001-002]",
+		Args: atMost(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.File = args[0]
+			}
+			return runDoctor(c.Context(), o)
+		},
 	}
-	c.Flags().StringVar(&o.Output, "output", "runs", "directory where runs are to be written")
-	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	f := c.Flags()
+	f.StringVar(&o.Cluster, "cluster", "", "cluster to check, one of the experiment's")
+	f.StringVar(&o.Env, "env", "", "Python environment, a name or a path, instead of the experiment's")
+	f.BoolVar(&o.Reserve, "reserve", false, "reserve a node of the cluster for some minutes and look at it")
+	f.StringVar(&o.Nodes, "nodes", "", "look at these hosts of a static cluster: 'node[001-002]'")
+	f.StringVar(&o.Output, "output", "runs", "directory where runs are to be written")
+	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	return c
 }
 
-// finding is the result of one check.
+// finding is the result of one check, of a node when Node is not empty.
 type finding struct {
+	Node  string `json:"node,omitempty"`
 	Check string `json:"check"`
 	State string `json:"state"` // "ok", "note", "broken"
 	Found string `json:"found"`
@@ -53,22 +77,58 @@ const (
 	stateBroken = "broken"
 )
 
+func fine(check, format string, values ...any) finding {
+	return finding{Check: check, State: stateOK, Found: oneLine(fmt.Sprintf(format, values...))}
+}
+
+func noted(check, mend, format string, values ...any) finding {
+	return finding{Check: check, State: stateNote, Found: oneLine(fmt.Sprintf(format, values...)), Mend: mend}
+}
+
+func broken(check, mend, format string, values ...any) finding {
+	return finding{Check: check, State: stateBroken, Found: oneLine(fmt.Sprintf(format, values...)), Mend: mend}
+}
+
+// wrong is the finding of an error, which may carry its own mend.
+func wrong(check string, err error, otherwise string) finding {
+	mend := hint.Of(err)
+	if mend == "" {
+		mend = otherwise
+	}
+	return broken(check, mend, "%v", err)
+}
+
+// oneLine fits text, such as the error of a process with its log, into a line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 func runDoctor(ctx context.Context, o doctorOptions) error {
 	ctx, stop := o.interruptible(ctx)
 	defer stop()
 	var all []finding
+	cluster, err := o.clusterToCheck()
+	switch {
+	case err != nil && o.File+o.Cluster+o.Nodes == "" && !o.Reserve: // the machine can be checked all the same
+		all = append(all, wrong("experiment", err, "esched plan"))
+	case err != nil:
+		return err
+	case cluster != nil && cluster.implied:
+		all = append(all, fine("experiment", "%s runs on cluster %s, which is checked, too", defaultFile, cluster.cluster.Name))
+	}
 	all = append(all, o.checkMachine())
 	all = append(all, o.checkPython(ctx)...)
 	all = append(all, o.checkDirectories()...)
 	all = append(all, o.checkSockets(ctx)...)
 	all = append(all, o.checkLeftovers(), o.checkTerminal())
+	if cluster != nil {
+		all = append(all, cluster.check(ctx)...)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	broken := 0
+	bad := 0
 	for _, f := range all {
 		if f.State == stateBroken {
-			broken++
+			bad++
 		}
 	}
 	if o.JSON {
@@ -78,8 +138,8 @@ func runDoctor(ctx context.Context, o doctorOptions) error {
 	} else if err := o.printFindings(all); err != nil {
 		return err
 	}
-	if broken > 0 {
-		return exitQuietly(hint.ExitError, fmt.Sprintf("%d checks broken", broken))
+	if bad > 0 {
+		return exitQuietly(hint.ExitError, fmt.Sprintf("%d checks broken", bad))
 	}
 	return nil
 }
@@ -91,7 +151,8 @@ func (o doctorOptions) printFindings(all []finding) error {
 		if o.colored() {
 			state = "\x1b[" + color[f.State] + "m" + state + "\x1b[0m"
 		}
-		if _, err := fmt.Fprintf(o.Stdout, "%s  %-20s %s\n", state, f.Check, f.Found); err != nil {
+		check := strings.TrimSpace(f.Node + " " + f.Check)
+		if _, err := fmt.Fprintf(o.Stdout, "%s  %-20s %s\n", state, check, f.Found); err != nil {
 			return err
 		}
 		if f.Mend != "" {
@@ -101,133 +162,4 @@ func (o doctorOptions) printFindings(all []finding) error {
 		}
 	}
 	return nil
-}
-
-func (o doctorOptions) checkMachine() finding {
-	f := finding{"machine", stateOK, fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), ""}
-	if runtime.NumCPU() < 2 {
-		f.State, f.Mend = stateNote, "run on a machine with two or more processors: scheduler and workers share one here"
-	}
-	return f
-}
-
-// checkPython looks at the environments; only when the default one has to be
-// made first does it matter whether there is a Python to make it with.
-func (o doctorOptions) checkPython(ctx context.Context) []finding {
-	m := o.manager(nil)
-	var all []finding
-	needed := true
-	states, err := m.Status(ctx)
-	if err != nil {
-		all = append(all, finding{"environments", stateBroken, err.Error(), "esched env"})
-	}
-	for _, s := range states {
-		f := finding{Check: "environment", State: stateOK}
-		switch s.State {
-		case pyenv.StateOK:
-			f.Found = fmt.Sprintf("%s: Python %s, Dask %s", s.Name, s.Python, s.Packages["dask"])
-			needed = needed && s.Name != pyenv.Names()[0]
-		case pyenv.StateAbsent:
-			f.State, f.Found, f.Mend = stateNote, s.Name+": not made yet; the first run that needs it makes it", "esched env "+s.Name
-		default:
-			f.State, f.Found, f.Mend = stateNote, s.Name+": "+s.Reason, "esched env "+s.Name
-		}
-		all = append(all, f)
-	}
-	f := finding{Check: "python", State: stateOK}
-	python, err := m.Find(ctx)
-	if err == nil {
-		f.Found = fmt.Sprintf("%s (%s)", python.Path, python.Version)
-	} else {
-		f.State, f.Found, f.Mend = stateNote, err.Error(), hint.Of(err)
-		if needed {
-			f.State = stateBroken
-		}
-	}
-	return append([]finding{f}, all...)
-}
-
-// Space that a run needs: its logs and records, and the environments.
-const (
-	outputSpace = 200 << 20
-	cacheSpace  = 2 << 30
-)
-
-func (o doctorOptions) checkDirectories() []finding {
-	check := func(name, dir, option string, space int64) finding {
-		at := o.existing(dir)
-		if err := o.writable(at); err != nil {
-			return finding{name, stateBroken, fmt.Sprintf("%s: %v", dir, err), option}
-		}
-		free, err := o.freeBytes(at)
-		if err != nil {
-			return finding{name, stateNote, err.Error(), ""}
-		}
-		found := fmt.Sprintf("%s: writable, %.1f GB free", dir, float64(free)/1e9)
-		if free < space {
-			return finding{name, stateBroken, found, fmt.Sprintf("free %.1f GB there, or %s", float64(space)/1e9, option)}
-		}
-		return finding{name, stateOK, found, ""}
-	}
-	all := []finding{
-		check("runs directory", o.Output, "choose another directory with --output", outputSpace),
-		check("cache directory", o.cacheDir(), "set XDG_CACHE_HOME to another directory", cacheSpace),
-	}
-	locks := finding{"file locks", stateOK, "work in " + o.Output, ""}
-	if err := o.lockable(o.existing(o.Output)); err != nil {
-		locks = finding{"file locks", stateNote, fmt.Sprintf("do not work in %s: %v", o.Output, err),
-			"never resume a run that is going on elsewhere; esched cannot notice there"}
-	}
-	return append(all, locks)
-}
-
-// existing returns dir or the nearest directory above it that is there.
-func (p Process) existing(dir string) string {
-	dir = p.path(dir)
-	for {
-		if _, err := p.stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-func (o doctorOptions) checkSockets(ctx context.Context) []finding {
-	socket := finding{Check: "sockets", State: stateOK}
-	dir, err := o.privateDir("esched")
-	if err == nil {
-		err = o.bindable(ctx, filepath.Join(dir, strings.Repeat("s", maxSocketPath-maxSocketDir-1)))
-		socket.Found = "can be made in " + filepath.Dir(dir)
-		_ = o.removeAll(dir) // it is empty, and in a directory for temporary files
-	}
-	if err != nil {
-		socket.State, socket.Found, socket.Mend = stateBroken, err.Error(), "set TMPDIR to a directory with a short path that you can write to"
-	}
-	port := finding{"ports", stateOK, "free on 127.0.0.1", ""}
-	if err := o.freePort(ctx); err != nil {
-		port = finding{"ports", stateBroken, err.Error(), "allow listening on 127.0.0.1"}
-	}
-	return []finding{socket, port}
-}
-
-func (o doctorOptions) checkLeftovers() finding {
-	runs, err := o.runDirs(o.Output)
-	if err != nil {
-		return finding{"earlier runs", stateBroken, err.Error(), hint.Of(err)}
-	}
-	left := 0
-	for _, run := range runs {
-		left += len(o.cleanRun(run, true))
-	}
-	if left > 0 {
-		return finding{"earlier runs", stateNote, fmt.Sprintf("%d leftover(s) in %s", left, o.Output), "esched clean --output " + o.Output}
-	}
-	return finding{"earlier runs", stateOK, fmt.Sprintf("%d in %s, nothing left behind", len(runs), o.Output), ""}
-}
-
-func (o doctorOptions) checkTerminal() finding {
-	if o.interactive() {
-		return finding{"terminal", stateOK, "a run shows the dashboard", ""}
-	}
-	return finding{"terminal", stateOK, "not one here: a run writes plain lines", ""}
 }

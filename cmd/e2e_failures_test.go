@@ -52,7 +52,7 @@ func TestRunGoesOnAfterFailures(t *testing.T) {
 	s.write("experiments.toml", fmt.Sprintf(`name = "misbehave"
 repetitions = 1
 claim_time = "00:10:00"
-timeout = "4s"
+timeout = "20s"
 retries = 0
 warmup = 0
 environment = %q
@@ -71,7 +71,7 @@ mode = ["raise", "hang", "garbage", "corrupt", "kill", "wrong-digest", "none"]
 		reason string
 	}{
 		"raise":        {record.StatusFailed, "ZeroDivisionError: the divisor was zero (logs/"},
-		"hang":         {record.StatusTimeout, "time limit of 4s exceeded"},
+		"hang":         {record.StatusTimeout, "time limit of 20s exceeded"},
 		"garbage":      {record.StatusOK, ""},
 		"corrupt":      {record.StatusFailed, "driver's response"},
 		"kill":         {record.StatusFailed, "driver died"},

@@ -2,58 +2,61 @@ package cmd
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/esched/esched/deploy"
 	"github.com/esched/esched/internal/need"
 	"github.com/esched/esched/runners/record"
 )
 
-// TestRunSurvivesLosses strikes a process in the middle of a trial. The trial
-// ends with the right result, and its record says what happened.
+// TestRunSurvivesLosses strikes a process in the middle of a trial, which goes on
+// until that is done. It ends with the right result, and its record says what
+// happened.
 func TestRunSurvivesLosses(t *testing.T) {
 	t.Parallel()
+	kill := func(victim string) func(*shell) {
+		return func(s *shell) {
+			s.signal(victim, syscall.SIGKILL)
+			s.awaitLoss(victim)
+		}
+	}
 	tests := []struct {
 		name      string
-		victim    string // process record's name
-		signal    syscall.Signal
+		strike    func(*shell)
+		impatient bool // with the preload's own deadline for answers
 		fallbacks bool
 		disturbed string
+		attempts  int // that failed
 	}{
-		{"service killed", "service", syscall.SIGKILL, true, "service lost"},
-		{"service stopped", "service", syscall.SIGSTOP, true, ""},
-		{"worker killed", "w1", syscall.SIGKILL, false, "w1 lost"},
+		{"service killed", kill("service"), false, true, "service lost", 0},
+		{"service stopped", func(s *shell) { s.signal("service", syscall.SIGSTOP) }, true, true, "", 0},
+		{"worker killed", kill("w1"), false, false, "w1 lost", 0},
+		{"scheduler killed", kill("scheduler"), false, false, "", 1},
+		{"service answers garbage", func(s *shell) { s.write("garble", "") }, false, true, "", 0},
 	}
+	digest := "" // of the first trial; all compute the same
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newShell(t)
-			s.write("experiments.toml", fmt.Sprintf(`name = "losses"
-repetitions = 1
-claim_time = "00:10:00"
-timeout = "120s"
-retries = 0
-warmup = 0
-environment = %q
+			s.env[garbled] = s.p.path("garble")
+			if test.impatient {
+				s.programs = builtin()
+			}
+			s.writeUnending(need.Python(t), `retries = 1
 workers_per_node = 2
 schedulers = ["sidekick"]
-policies = ["earliest-start"]
-[[workload]]
-name = "merge"
-tasks = 3000
-`, need.Python(t)))
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				strike(t, s, test.victim, test.signal)
-			}()
-			r := s.esched("run")
-			<-done
+policies = ["earliest-start"]`)
+			done := make(chan result, 1)
+			go func() { done <- s.esched("run") }()
+			s.awaitWork()
+			test.strike(s)
+			s.finish()
+			r := <-done
 			r.wants(t, 0, []string{"run ended  1 ok"}, nil)
 			run := s.onlyRun()
 			nothingLeft(t, s, run)
@@ -62,8 +65,19 @@ tasks = 3000
 				t.Fatalf("want one record, have %d", len(all))
 			}
 			x := all[0]
-			if x.Status != record.StatusOK || x.ResultDigest == "" || len(x.Attempts) != 0 {
+			if x.Status != record.StatusOK || x.ResultDigest == "" || len(x.Attempts) != test.attempts {
 				t.Errorf("record %+v", x)
+			}
+			for _, a := range x.Attempts {
+				if a.Status != record.StatusFailed || !strings.Contains(a.Error, errNoScheduler.Error()) {
+					t.Errorf("attempt %+v", a)
+				}
+			}
+			if digest == "" {
+				digest = x.ResultDigest
+			}
+			if x.ResultDigest != digest {
+				t.Errorf("digest: want %s, have %s", digest, x.ResultDigest)
 			}
 			if (x.Fallbacks > 0) != test.fallbacks || x.Decisions == 0 {
 				t.Errorf("%d decisions, %d fallbacks", x.Decisions, x.Fallbacks)
@@ -75,32 +89,22 @@ tasks = 3000
 	}
 }
 
-// strike sends a signal to a process of the run when Dask's scheduler has
-// worked on the trial for a while.
-func strike(t *testing.T, s *shell, victim string, signal syscall.Signal) {
-	began := time.Duration(-1)
-	for end := time.Now().Add(runLimit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if began < 0 {
-			events, _ := filepath.Glob(filepath.Join(s.p.Dir, "runs", "*", record.EventsFile))
-			if len(events) != 1 {
-				continue
-			}
-			if text, _ := os.ReadFile(events[0]); !strings.Contains(string(text), string(record.EventTrialStarted)) {
-				continue
-			}
-			if began = cpuOf(processRecord(s, "scheduler").PID); began < 0 {
-				continue
-			}
-		}
-		if cpuOf(processRecord(s, "scheduler").PID) < began+500*time.Millisecond {
-			continue
-		}
-		if err := syscall.Kill(processRecord(s, victim).PID, signal); err != nil {
-			t.Errorf("strike at %s: %v", victim, err)
-		}
-		return
+// signal sends a signal to a process of the run.
+func (s *shell) signal(victim string, signal syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(processRecord(s, victim).PID, signal); err != nil {
+		s.t.Fatalf("%s to %s: %v", signal, victim, err)
 	}
-	t.Errorf("no moment to strike at %s", victim)
+}
+
+// awaitLoss returns when esched knows that a process of the run is lost.
+func (s *shell) awaitLoss(victim string) {
+	s.t.Helper()
+	eventually(s.t, shortly, "news of the loss of "+victim, func() bool {
+		return slices.ContainsFunc(s.records(s.onlyRun()).Events, func(e record.Event) bool {
+			return e.Kind == record.EventNode && e.State == deploy.StateLost && strings.HasSuffix(e.Node, victim)
+		})
+	})
 }
 
 // processRecord returns the record of the run's process whose name ends so.
@@ -113,17 +117,4 @@ func processRecord(s *shell, suffix string) deploy.ProcessRecord {
 		}
 	}
 	return deploy.ProcessRecord{}
-}
-
-// cpuOf returns the CPU time of a process, -1 when there is none.
-func cpuOf(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil || pid == 0 {
-		return -1
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var user, system int
-	fmt.Sscan(fields[11], &user)
-	fmt.Sscan(fields[12], &system)
-	return time.Duration(user+system) * 10 * time.Millisecond
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/esched/esched/deploy"
+	"github.com/esched/esched/internal/failpoint"
 	"github.com/esched/esched/internal/term"
 )
 
@@ -49,6 +51,8 @@ type Process struct {
 	Signals func() (<-chan string, func())
 	// Guard turns this process into the guard of another; see package deploy.
 	Guard func(args []string) int
+	// Failpoints end this process where a test wants it to; nil elsewhere.
+	Failpoints failpoint.Points
 }
 
 // Current returns the process that this program runs in.
@@ -73,7 +77,14 @@ func Current() Process {
 		Guard: func(args []string) int {
 			return deploy.GuardMain(args, os.Stdin, os.Stdout, os.Stderr)
 		},
+		Failpoints: failpoint.Armed(os.Getenv(failpoint.Variable), crash),
 	}
+}
+
+// crash ends this process as nothing can be ended in order: by SIGKILL.
+func crash() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // one may always kill oneself
+	select {}
 }
 
 // stopSignals translates the signals by which people and queues stop a
@@ -125,7 +136,15 @@ func (p Process) path(path string) string {
 
 func (p Process) readFile(path string) ([]byte, error) { return os.ReadFile(p.path(path)) }
 
+// directory is a directory as a file system.
+func (p Process) directory(path string) fs.FS { return os.DirFS(p.path(path)) }
+
 func (p Process) stat(path string) (fs.FileInfo, error) { return os.Stat(p.path(path)) }
+
+func (p Process) exists(path string) bool {
+	_, err := p.stat(path)
+	return err == nil
+}
 
 func (p Process) readDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(p.path(path)) }
 
@@ -186,6 +205,28 @@ func (p Process) writable(dir string) error {
 	return f.Close()
 }
 
+// roomy writes and removes a small file in dir to find out whether it has
+// room for one.
+func (p Process) roomy(dir string) error {
+	f, err := os.CreateTemp(p.path(dir), ".esched-check-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	const enough = 64 << 10 // a few records of processes
+	if _, err := f.Write(make([]byte, enough)); err != nil {
+		_ = f.Close() // the first error tells more
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close()) // some file systems tell only then
+}
+
+// isFull tells whether an error is about a file system, or the user's part of
+// it, that has no room.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // freeBytes is the space left for this user in the file system of dir.
 func (p Process) freeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
@@ -207,11 +248,16 @@ func (p Process) freePort(ctx context.Context) error {
 // alive tells whether a process with this id exists and is this user's.
 func (p Process) alive(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == nil }
 
+// pipeGrace is how long the output of a program that has ended is waited for: a
+// grandchild that keeps the pipe must not keep us, and a busy machine needs its
+// time to read what is there.
+const pipeGrace = 5 * time.Second
+
 // output runs a short program in dir and returns its standard output.
 func (p Process) output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir, c.Env = p.path(dir), p.Environ()
-	c.WaitDelay = time.Second // a grandchild that keeps the pipe must not keep us
+	c.WaitDelay = pipeGrace
 	out, err := c.Output()
 	return string(out), err
 }
@@ -294,3 +340,6 @@ func (p Process) lastLines(path string) string {
 	}
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }
+
+// stdoutName is what errors of the process's standard output call it.
+const stdoutName = "/dev/stdout"

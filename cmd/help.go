@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/esched/esched/internal/hint"
@@ -36,16 +37,21 @@ var exitMeaning = map[int]string{
 	hint.ExitTrials:      "the run finished, some trials failed",
 	hint.ExitNoNodes:     "no nodes were granted in time",
 	hint.ExitThreshold:   "a threshold was exceeded",
-	hint.ExitInterrupted: "interrupted; the run can be resumed",
+	hint.ExitInterrupted: "interrupted",
 }
 
-// withExits appends the EXIT STATUS block to a command's description.
+// withExits appends the EXIT STATUS block to a command's description. A command
+// that may end with failed trials is about a run, which can be resumed.
 func withExits(long string, codes ...int) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(long))
 	b.WriteString("\n\nEXIT STATUS\n")
 	for _, c := range codes {
-		fmt.Fprintf(&b, "  %3d  %s\n", c, exitMeaning[c])
+		meaning := exitMeaning[c]
+		if c == hint.ExitInterrupted && slices.Contains(codes, hint.ExitTrials) {
+			meaning += "; the run can be resumed"
+		}
+		fmt.Fprintf(&b, "  %3d  %s\n", c, meaning)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

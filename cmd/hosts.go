@@ -11,8 +11,9 @@ import (
 	"github.com/esched/esched/runners/record"
 )
 
-// factsLimit bounds looking at a node: it reads a handful of files.
-const factsLimit = 20 * time.Second
+// factsLimit bounds looking at a node: it reads a handful of files, which takes
+// many seconds where each new process waits for a busy machine.
+const factsLimit = time.Minute
 
 // factsScript prints what the manifest tells of a node, one "key value" a
 // line. What a node does not know it leaves out.

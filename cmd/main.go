@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func exitQuietly(code int, reason string) error {
 
 // usageError is a mistake on the command line.
 func usageError(mend, format string, args ...any) error {
-	return hint.WithExit(hint.With(fmt.Errorf(format, args...), mend), hint.ExitUsage)
+	return hint.Usage(fmt.Errorf(format, args...), mend)
 }
 
 // Main executes the command line of p and returns the exit code. It prints an
@@ -54,11 +55,20 @@ func Main(p Process) int { return execute(p, builtin()) }
 func execute(p Process, w programs) int {
 	root := newRoot(&globals{Process: p, programs: w})
 	root.SetArgs(p.Args)
-	err := root.ExecuteContext(context.Background())
+	err := mendOutput(root.ExecuteContext(context.Background()))
 	if err != nil {
 		printError(p, err)
 	}
 	return hint.Exit(err)
+}
+
+// mendOutput adds what to do when standard output took no more: no command knows
+// where it goes.
+func mendOutput(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Op == "write" && e.Path == stdoutName && hint.Of(err) == "" {
+		return hint.With(err, "free space where standard output goes, or send it elsewhere")
+	}
+	return err
 }
 
 func printError(p Process, err error) {
@@ -82,11 +92,17 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "esched",
 		Short: "run scheduling experiments on Dask clusters",
-		Long: `esched runs workloads on Dask under different schedulers and policies, and
+		Long: withExits(`
+esched runs workloads on Dask under different schedulers and policies, and
 reports what each of them costs and gains.
 
 Write experiments.toml (esched init), look at the plan (esched plan), run it
 (esched run), open the report.`,
+			hint.ExitOK, hint.ExitError, hint.ExitUsage, hint.ExitTrials, hint.ExitNoNodes, hint.ExitThreshold, hint.ExitInterrupted),
+		Example: `  esched init
+  esched plan
+  esched run
+  esched report runs/2026-01-31T10-04-12-overhead --markdown`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -114,9 +130,10 @@ Write experiments.toml (esched init), look at the plan (esched plan), run it
 		}
 	}
 	add(groupSetup, newDoctor(g), newEnv(g), newClean(g), newCompletion(g), newVersion(g))
-	add(groupRun, newInit(g), newPlan(g), newRun(g), newStatus(g), newReport(g))
-	add(groupParts, newPolicies(g), newWorkloads(g), newServe(g), newPreload(g))
+	add(groupRun, newInit(g), newPlan(g), newRun(g), newWatch(g), newStatus(g), newReport(g), newCompare(g), newBundle(g))
+	add(groupParts, newPolicies(g), newWorkloads(g), newData(g), newServe(g), newPreload(g))
 	root.AddCommand(newGuard(g))
+	g.completeValues(root)
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is enough
 	root.CompletionOptions.DisableDefaultCmd = true                   // we have our own
 	root.SetFlagErrorFunc(unknownFlag)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -21,10 +22,44 @@ const asMain = "ESCHED_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
-		os.Exit(Main(Current()))
+		p := Current()
+		if os.Getenv(garbled) != "" && len(p.Args) > 0 && p.Args[0] == "serve" {
+			os.Exit(garble(p))
+		}
+		if order := os.Getenv(standStill); order != "" {
+			points, err := standing(order)
+			if err != nil {
+				panic(err)
+			}
+			p.Failpoints = points
+		}
+		os.Exit(execute(p, patient(builtin())))
 	}
 	os.Setenv(asMain, "1") // before any test, for all processes started
-	os.Exit(m.Run())
+	// Most of the time these tests wait: for queues, nodes, and processes.
+	if err := flag.Set("test.parallel", "5"); err != nil { // an option given wins
+		panic(err)
+	}
+	code := m.Run()
+	forWorlds.remove()
+	os.Exit(code)
+}
+
+// deadline matches where the preload says how long Dask waits for an answer.
+var deadline = regexp.MustCompile(`(?m)^DEADLINE = [0-9.]+`)
+
+// patient makes Dask's scheduler wait long for the service: on a machine that is
+// busy with tests, one that does not answer at once is not one that hangs.
+func patient(p programs) programs {
+	usual := p.preload
+	p.preload = func() []byte {
+		text := deadline.ReplaceAll(usual(), []byte("DEADLINE = 30.0"))
+		if bytes.Equal(text, usual()) {
+			panic("the preload has no line DEADLINE = ...")
+		}
+		return text
+	}
+	return p
 }
 
 // lockedBuffer is a stream that may be read while it is written.
@@ -64,7 +99,7 @@ func newShell(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shell{t: t, signals: make(chan string, 4), out: &lockedBuffer{}, err: &lockedBuffer{}, programs: builtin()}
+	s := &shell{t: t, signals: make(chan string, 4), out: &lockedBuffer{}, err: &lockedBuffer{}, programs: patient(builtin())}
 	s.env = map[string]string{
 		"PATH": os.Getenv("PATH"), "HOME": dir, "LANG": "C.UTF-8", asMain: "1",
 		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "XDG_STATE_HOME": filepath.Join(dir, "state"),
@@ -165,5 +200,6 @@ func eventually(t *testing.T, bound time.Duration, what string, done func() bool
 	}
 }
 
-// shortly bounds what takes milliseconds on an idle machine.
-const shortly = 20 * time.Second
+// shortly bounds what takes milliseconds on an idle machine, and stands still
+// for many seconds on one that is busy with other tests.
+const shortly = 90 * time.Second

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -26,8 +27,10 @@ func newPlan(g *globals) *cobra.Command {
 		Long: withExits(`
 List the trials of the experiment in FILE (default: experiments.toml) in the
 order in which they will run, their number, the time and the node-seconds they
-will take, and whether that fits the claim. Nothing is reserved or started.
-Times come from earlier runs of the same experiment where there are some.
+will take, and whether that fits the claim, or how many claims in a row it will
+take; also what stands against it, as far as that is known without the queue:
+the site's hours and the most nodes. Nothing is reserved or started. Times come
+from earlier runs of the same experiment where there are some.
 
 --only takes conditions that must all hold, separated by commas. A condition is
 a key, an operator (= != < <= > >=) and values, with | between alternatives:
@@ -42,7 +45,7 @@ parameters of workloads.`,
 			if len(args) > 0 {
 				o.File = args[0]
 			}
-			return runPlan(o)
+			return runPlan(c.Context(), o)
 		},
 	}
 	o.selection.addFlags(c.Flags())
@@ -57,15 +60,20 @@ type plannedRun struct {
 	Cluster  runners.Cluster  `json:"cluster"`
 	Seed     int64            `json:"seed"`
 	Estimate runners.Estimate `json:"estimate"`
+	Claim    outlook          `json:"claim"`
 	Trials   []record.Planned `json:"trials"`
 }
 
-func runPlan(o planOptions) error {
+func runPlan(ctx context.Context, o planOptions) error {
 	e, plan, err := o.load(o.globals)
 	if err != nil {
 		return err
 	}
-	p := plannedRun{e.Name, e.Cluster, plan.Seed, runners.EstimatePlan(plan, e, o.learnTimes(o.Output)), plan.Planned()}
+	claim, err := o.outlookOf(ctx, e, plan, o.Output)
+	if err != nil {
+		return err
+	}
+	p := plannedRun{e.Name, e.Cluster, plan.Seed, runners.EstimatePlan(plan, e, o.learnTimes(o.Output)), claim, plan.Planned()}
 	if o.JSON {
 		return printJSON(o.Stdout, p)
 	}
@@ -80,8 +88,22 @@ func runPlan(o planOptions) error {
 	if err := t.print(o.Stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "\n%s on cluster %s: %d trials\n%s\n", p.Name, p.Cluster.Name, p.Estimate.Trials, p.Estimate.Arithmetic())
+	_, err = fmt.Fprintf(o.Stdout, "\n%s on cluster %s: %d trials\n%s\n%s%s", p.Name, p.Cluster.Name, p.Estimate.Trials, p.Estimate.Arithmetic(),
+		o.claimsNote(p), p.Claim.words())
 	return err
+}
+
+// claimsNote says whether a run may make the claims that a plan takes; "" when
+// one is enough.
+func (o planOptions) claimsNote(p plannedRun) string {
+	allowed := o.clusterOptions(p.Cluster).Claims
+	switch {
+	case p.Estimate.Claims <= 1:
+		return ""
+	case p.Estimate.Claims <= allowed:
+		return fmt.Sprintf("cluster %s allows %d claims for one run\n", p.Cluster.Name, allowed)
+	}
+	return fmt.Sprintf("cluster %s allows %d for one run (its option claims): what does not fit is skipped, and run by --resume\n", p.Cluster.Name, allowed)
 }
 
 // learnedRuns bounds how many earlier runs are read for their times.

@@ -22,7 +22,7 @@ func newPolicies(g *globals) *cobra.Command {
 		Long: withExits(`
 List the built-in policies: what each does, what it minimises, where it comes
 from. Use the names in experiments.toml (policies = ["random"]) and with
-"esched serve --policy NAME".`, hint.ExitOK),
+"esched serve --policy NAME".`, hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: "  esched policies\n  esched policies --json",
 		Args:    atMost(0),
 		RunE:    func(*cobra.Command, []string) error { return runPolicies(o) },

@@ -27,9 +27,12 @@ Make sure that a Python environment is there and complete. A NAME (default:
 "default") is one of the pinned environments, created in the cache directory
 when it is missing; a PATH is an environment of your own, which is only looked
 at. "esched run" does the same before it starts.`,
-			hint.ExitOK, hint.ExitError, hint.ExitUsage),
+			hint.ExitOK, hint.ExitError, hint.ExitUsage, hint.ExitInterrupted),
 		Example: "  esched env\n  esched env dask-2024.5\n  esched env ~/venvs/mine\n  esched env --list",
 		Args:    atMost(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return pyenv.Names(), cobra.ShellCompDirectiveKeepOrder
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.List {
 				return runEnvList(c.Context(), o)

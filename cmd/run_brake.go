@@ -17,6 +17,8 @@ type brake struct {
 	afterTrial chan struct{}
 	kill       context.Context
 	tell       func(record.Event)
+	// harder is what people do to stop the run now.
+	harder string
 
 	mu        sync.Mutex
 	interrupt context.CancelCauseFunc
@@ -29,7 +31,7 @@ type brake struct {
 // newBrake returns a context that ends with [runners.ErrInterrupted] when the
 // run is to stop now.
 func newBrake(ctx context.Context) (context.Context, *brake) {
-	b := &brake{afterTrial: make(chan struct{}), done: make(chan struct{}), tell: func(record.Event) {}}
+	b := &brake{afterTrial: make(chan struct{}), done: make(chan struct{}), harder: "Ctrl-C", tell: func(record.Event) {}}
 	b.kill, b.force = context.WithCancel(context.WithoutCancel(ctx))
 	ctx, b.interrupt = context.WithCancelCause(ctx)
 	return ctx, b
@@ -57,8 +59,8 @@ func (b *brake) soon(by string) {
 	}
 	b.mu.Unlock()
 	if first {
-		b.tell(record.Event{Kind: record.EventStopping,
-			Message: fmt.Sprintf("%s: stopping after the current trial; Ctrl-C stops now", by)})
+		b.tell(record.Event{Kind: record.EventStopping, State: record.StopAfterTrial,
+			Message: fmt.Sprintf("%s: stopping after the current trial; %s stops now", by, b.harder)})
 	}
 }
 
@@ -71,11 +73,11 @@ func (b *brake) now(by string) {
 	b.mu.Unlock()
 	switch n {
 	case 1:
-		b.tell(record.Event{Kind: record.EventStopping,
-			Message: fmt.Sprintf("%s: stopping now, the current trial is given up; Ctrl-C again kills without waiting", by)})
+		b.tell(record.Event{Kind: record.EventStopping, State: record.StopNow,
+			Message: fmt.Sprintf("%s: stopping now, the current trial is given up; %s again kills without waiting", by, b.harder)})
 		b.interrupt(runners.ErrInterrupted)
 	case 2:
-		b.tell(record.Event{Kind: record.EventStopping, Message: by + " again: killing at once"})
+		b.tell(record.Event{Kind: record.EventStopping, State: record.StopAtOnce, Message: by + " again: killing at once"})
 		b.force()
 	}
 }

@@ -3,7 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,8 +20,9 @@ func TestBrake(t *testing.T) {
 	b.tell = func(e record.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, e.Message)
+		told = append(told, e.State+": "+e.Message)
 	}
+	b.harder = "an order"
 	names := make(chan string)
 	go b.listen(names)
 
@@ -40,7 +41,12 @@ func TestBrake(t *testing.T) {
 	<-b.kill.Done()
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) != 3 || !strings.Contains(told[1], "SIGTERM: stopping now") || !strings.Contains(told[2], "killing at once") {
-		t.Errorf("told %q", told)
+	want := []string{
+		"after-trial: q: stopping after the current trial; an order stops now",
+		"now: SIGTERM: stopping now, the current trial is given up; an order again kills without waiting",
+		"at-once: Ctrl-C again: killing at once",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("want %q, have %q", want, told)
 	}
 }

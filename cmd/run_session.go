@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/esched/esched/cmd/dashboard"
+	"github.com/esched/esched/internal/failpoint"
 	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/internal/term"
 	"github.com/esched/esched/runners"
@@ -51,11 +53,12 @@ func (s *session) execute(ctx context.Context) error {
 	ctx, brake := newBrake(ctx)
 	defer brake.release()
 	v := &view{events: make(chan record.Event, eventRoom)}
+	s.view = v
 	s.runner = &runners.Runner{
-		Plan: s.plan, Journal: s.store, Show: v.show,
-		Limit:   func(record.Trial) time.Duration { return s.experiment.Timeout },
+		Plan: s.plan, Journal: s.store, Show: s.atFailpoints(v.show),
+		Limit:   s.limit,
 		Retries: s.experiment.Retries, FailFast: s.FailFast, Done: s.resumed.Done,
-		Stop: brake.afterTrial, Kill: brake.kill, Now: s.Now,
+		Stop: brake.afterTrial, Kill: brake.kill, Now: s.Now, Sequence: s.sequence(),
 	}
 	brake.tell = s.runner.Tell
 	shown := make(chan struct{})
@@ -65,7 +68,13 @@ func (s *session) execute(ctx context.Context) error {
 	}()
 	names, release := s.Signals()
 	defer release()
+	if s.conductor {
+		brake.harder = `"esched watch --tell cancel"`
+		names = withoutHangUp(names, brake.done)
+		defer func() { _ = s.removeAll(filepath.Join(s.dir, conductorFile)) }() // a left one does no harm
+	}
 	go brake.listen(names)
+	go s.obey(s.newControl(s.dir), brake, brake.done)
 
 	outcome, err := s.work(ctx)
 	err = s.conclude(outcome, err)
@@ -77,24 +86,44 @@ func (s *session) execute(ctx context.Context) error {
 	return err
 }
 
+// progress shows how far the trial is that runs, and leaves it for those who
+// watch. A disk that does not take it takes no record either, which is told then.
+func (s *session) progress(p record.Progress) {
+	s.view.show(record.Event{Time: p.Time, Kind: record.EventProgress, Progress: &p})
+	_ = s.store.PutProgress(p)
+}
+
+// atFailpoints makes a point of every event that is on disk.
+func (s *session) atFailpoints(show func(record.Event)) func(record.Event) {
+	return func(e record.Event) {
+		show(e)
+		s.Failpoints.Reach(failpoint.Told(string(e.Kind), e.State))
+	}
+}
+
 // showEvents shows the dashboard to a person and plain lines to anything else.
 func (s *session) showEvents(ctx context.Context, events <-chan record.Event, brake *brake) {
 	m := s.store.Manifest()
 	opts := dashboard.Options{
 		Manifest: &m, NoColor: !s.colored(), ASCII: !term.Unicode(s.LookupEnv),
-		Background: term.Background(s.LookupEnv), Now: s.Now,
+		Background: term.Background(s.LookupEnv), Now: s.Now, Logs: s.logsOf(s.dir),
 	}
 	m.ID = s.dir // what people can type
 	if s.earlier != nil {
 		opts.Records = s.earlier.Records
 	}
-	if !s.interactive() || s.Plain {
-		_ = dashboard.Plain(s.Stdout, opts, events) // a closed pipe must not end the run
+	if !s.interactive() || s.Plain || s.JSON {
+		out := s.Stdout
+		if s.JSON {
+			out = s.Stderr
+		}
+		_ = dashboard.Plain(out, opts, events) // a closed pipe must not end the run
 		return
 	}
 	control := dashboard.Control{
 		StopAfterTrial: func() { go brake.soon("q") },
 		Cancel:         func() { go brake.now("Ctrl-C") },
+		Extend:         func() { go s.extend(brake.kill, "e") },
 	}
 	if err := dashboard.Run(context.WithoutCancel(ctx), s.Stdin, s.Stdout, opts, events, control); err != nil {
 		fmt.Fprintf(s.Stderr, "esched: dashboard: %v\n", err)
@@ -103,6 +132,7 @@ func (s *session) showEvents(ctx context.Context, events <-chan record.Event, br
 
 // work prepares the environment and runs the plan.
 func (s *session) work(ctx context.Context) (runners.Outcome, error) {
+	s.fill()
 	open := runners.Outcome{OK: len(s.resumed.Done), Open: s.plan.Trials() - len(s.resumed.Done)}
 	if s.earlier == nil {
 		s.runner.Tell(record.Event{Kind: record.EventRunStarted, Message: s.dir, Total: open.Total()})
@@ -113,13 +143,10 @@ func (s *session) work(ctx context.Context) (runners.Outcome, error) {
 	for _, w := range append(s.store.Warnings(), s.resumed.Warnings...) {
 		s.warn(w)
 	}
-	if open.Open == 0 {
-		return open, nil
-	}
-	est := runners.EstimatePlan(s.plan, s.experiment, s.learnTimes(filepath.Dir(s.dir)))
-	if s.earlier == nil && !est.Fits {
-		s.warn(fmt.Sprintf("the run may take %s, longer than its claim of %s: trials that do not fit will be skipped",
-			est.Duration.Round(time.Second), est.Claim))
+	s.tellFit()
+	open, err := s.runner.Prepare(ctx)
+	if err != nil || open.Open == 0 {
+		return open, err
 	}
 	site, err := s.site(ctx)
 	if err != nil {
@@ -130,7 +157,7 @@ func (s *session) work(ctx context.Context) (runners.Outcome, error) {
 			s.warn(err.Error())
 		}
 	}()
-	s.runner.Site = site
+	s.runner.Site = &claimSite{site: site, policy: s.clusterOptions(s.experiment.Cluster).timePolicy()}
 	s.runner.Granted = s.noteHosts
 	return s.runner.Run(ctx)
 }
@@ -148,7 +175,7 @@ func (s *session) noteHosts(g runners.Grant) error {
 			s.warn(change)
 		}
 	}
-	return s.store.UpdateManifest(func(m *record.Manifest) { m.Hosts = g.Hosts })
+	return s.store.UpdateManifest(func(m *record.Manifest) { m.Hosts = merged(m.Hosts, g.Hosts) })
 }
 
 // conclude writes the report and the end of the run, and returns the error
@@ -164,7 +191,11 @@ func (s *session) conclude(outcome runners.Outcome, err error) error {
 	} else {
 		s.runner.Tell(record.Event{Kind: record.EventReport, Message: path})
 	}
-	s.runner.Tell(record.Event{Kind: record.EventRunEnded, Message: outcome.String(), ExitCode: code})
+	e := record.Event{Kind: record.EventRunEnded, Message: outcome.String(), ExitCode: code}
+	if err != nil && code != hint.ExitInterrupted { // who interrupted it was told then
+		e.Error, e.Hint = strings.TrimSpace(final.Error()), hint.Of(final)
+	}
+	s.runner.Tell(e)
 	return final
 }
 

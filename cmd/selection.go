@@ -13,7 +13,11 @@ import (
 	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/runners"
 	"github.com/esched/esched/runners/record"
+	"github.com/esched/esched/workloads/presets"
 )
+
+// presetMark begins the name of a preset where a file is named: "@NAME".
+const presetMark = "@"
 
 // selection says which trials of which experiment a command is about.
 type selection struct {
@@ -43,7 +47,12 @@ func (s *selection) load(g *globals) (*runners.Experiment, *runners.Plan, error)
 		file = defaultFile
 	}
 	text := []byte(s.text)
-	if s.text == "" {
+	if name, isPreset := strings.CutPrefix(file, presetMark); isPreset && s.text == "" {
+		var err error
+		if text, err = presets.Get(name); err != nil {
+			return nil, nil, err
+		}
+	} else if s.text == "" {
 		var err error
 		text, err = g.readFile(file)
 		switch {
@@ -57,7 +66,10 @@ func (s *selection) load(g *globals) (*runners.Experiment, *runners.Plan, error)
 			return nil, nil, usageError("name an experiment file that you can read", "experiment: %w", err)
 		}
 	}
-	e, err := runners.Load(file, text, g.catalog())
+	catalog := g.catalog(file)
+	catalog.FindProgram = g.findProgram(file)
+	catalog.Cluster = s.Cluster
+	e, err := runners.Load(file, text, catalog)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,12 +120,15 @@ func (o *runOptions) inherit(g *globals, first record.Manifest) {
 	if len(first.Command) > 2 {
 		_ = flags.Parse(first.Command[2:]) // what cannot be understood is not taken over
 	}
-	ownEnv := o.given.Changed("env")
+	ownEnv, ownTrace := o.given.Changed("env"), o.given.Changed("trace")
 	flags.Visit(func(f *pflag.Flag) {
-		if f.Name != "resume" && !o.given.Changed(f.Name) {
+		if f.Name != "resume" && f.Name != "detach" && f.Name != "conductor" && f.Name != "json" && !o.given.Changed(f.Name) {
 			_ = o.given.Set(f.Name, f.Value.String()) // it is one of the same flags
 		}
 	})
+	if !ownTrace && first.Trace > 0 { // it may be of a later session than the first command line
+		o.Trace = first.Trace
+	}
 	if strings.ContainsRune(o.Env, '/') && !ownEnv && len(first.Plan) > 0 {
 		o.Env = first.Plan[0].Environment // absolute: the directory may be another one now
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,12 +14,20 @@ import (
 	"github.com/esched/esched/scheduler/sidekick"
 )
 
+// What a user may say of the number of tasks that a worker holds.
+const (
+	slotsAdaptive = "adaptive"
+	slotsStock    = "stock"
+)
+
 type serveOptions struct {
 	*globals
 	Socket string
 	Policy string
 	Seed   uint64
+	Slots  string
 	Record string
+	JSON   bool
 }
 
 func newServe(g *globals) *cobra.Command {
@@ -29,7 +38,8 @@ func newServe(g *globals) *cobra.Command {
 		Long: withExits(`
 Listen on a Unix socket and decide placements for Dask schedulers that were
 started with the preload ("esched preload"). Prints "ready socket PATH" when
-connections are accepted. SIGTERM and Ctrl-C end it in good order.`,
+connections are accepted, with --json {"ready": "socket", "path": PATH}.
+SIGTERM and Ctrl-C end it in good order.`,
 			hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: "  esched serve --socket /tmp/esched.sock --policy earliest-start\n" +
 			"  esched serve --socket /tmp/esched.sock --policy random --seed 7 --record frames.bin",
@@ -40,8 +50,27 @@ connections are accepted. SIGTERM and Ctrl-C end it in good order.`,
 	f.StringVar(&o.Socket, "socket", "", "path of the Unix socket to listen on (required)")
 	f.StringVar(&o.Policy, "policy", "earliest-start", "policy that decides (esched policies lists them)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of policies that use chance")
+	f.StringVar(&o.Slots, "slots", slotsAdaptive, "tasks on a worker: \"adaptive\" fits their number to their duration,\n"+
+		"\"stock\" is Dask's own depth")
 	f.StringVar(&o.Record, "record", "", "append what the schedulers say to this file, for replay")
+	f.BoolVar(&o.JSON, "json", false, "print the ready line as JSON")
 	return c
+}
+
+// readyDoor is a ready line with --json.
+type readyDoor struct {
+	Ready string `json:"ready"`
+	Path  string `json:"path"`
+}
+
+// ready tells that connections are accepted. Who started the service learns it
+// by connecting, too.
+func (o serveOptions) ready() {
+	if o.JSON {
+		_ = json.NewEncoder(o.Stdout).Encode(readyDoor{"socket", o.Socket})
+		return
+	}
+	fmt.Fprintf(o.Stdout, "ready socket %s\n", o.Socket)
 }
 
 func runServe(ctx context.Context, o serveOptions) error {
@@ -51,9 +80,12 @@ func runServe(ctx context.Context, o serveOptions) error {
 	if err := checkPolicy(o.Policy); err != nil {
 		return err
 	}
+	if o.Slots != slotsAdaptive && o.Slots != slotsStock {
+		return usageError("--slots "+slotsAdaptive, "slots %q are neither %s nor %s", o.Slots, slotsAdaptive, slotsStock)
+	}
 	cfg := sidekick.Config{
-		Socket: o.path(o.Socket), Policy: o.Policy, Seed: o.Seed,
-		Ready: func() { fmt.Fprintf(o.Stdout, "ready socket %s\n", o.Socket) },
+		Socket: o.path(o.Socket), Policy: o.Policy, Seed: o.Seed, Stock: o.Slots == slotsStock,
+		Ready: o.ready,
 		Warn:  func(err error) { fmt.Fprintf(o.Stderr, "esched: %v\n", err) },
 	}
 	if o.Record != "" {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/esched/esched/deploy"
-	"github.com/esched/esched/deploy/local"
 	"github.com/esched/esched/deploy/pyenv"
+	"github.com/esched/esched/deploy/ssh"
 	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/reserve"
-	queue "github.com/esched/esched/reserve/local"
 	"github.com/esched/esched/runners"
 	"github.com/esched/esched/runners/record"
 )
@@ -21,21 +21,20 @@ import (
 // logsDir is the directory of a run with the logs of all processes.
 const logsDir = "logs"
 
-// queueLimit bounds the wait for nodes: a queue that grants nothing for half a
-// day is a matter for people.
-const queueLimit = 12 * time.Hour
-
 // site puts queue, nodes, environment and workloads of a run together: the
 // [runners.Site] of real runs.
 type site struct {
 	*session
 	python      pyenv.Environment
 	reserver    reserve.Reserver
-	reservation reserve.Reservation
-	hosts       []deploy.Host
-	scratch     string
-	modules     string // the workloads' modules on the nodes
-	deployed    int    // deployments so far
+	reservation *holding      // nil while there is none
+	client      *ssh.Client   // to the nodes of the reservation; nil on the local cluster
+	unwatch     func()        // ends looking after the reservation; nil before the first
+	take        func(error)   // tells the runner that the queue took the nodes back; likewise
+	hosts       []deploy.Host // those that are usable, in the reservation's order
+	nodes       *nodes
+	left        []remains // what earlier runs left on nodes of any cluster
+	deployed    int       // deployments so far
 }
 
 // site prepares what the run needs before nodes are reserved, so that they
@@ -43,40 +42,66 @@ type site struct {
 func (s *session) site(ctx context.Context) (*site, error) {
 	x := &site{session: s}
 	var err error
+	if x.reserver, err = s.newReserver(s.clusterOptions(s.experiment.Cluster)); err != nil {
+		return nil, err
+	}
 	if x.python, err = s.preparePython(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.prepareData(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.keepPrograms(); err != nil {
+		return nil, err
+	}
+	if err := s.keepInputs(); err != nil {
 		return nil, err
 	}
 	if err := s.mkdirAll(filepath.Join(s.dir, logsDir), 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", runners.ErrStore, err)
 	}
-	if x.scratch, err = s.makeScratch(s.dir); err != nil {
+	scratch, err := s.makeScratch(s.dir)
+	if err != nil {
 		return nil, hint.With(err, "set TMPDIR to a directory with a short path that you can write to")
 	}
-	x.modules = filepath.Join(x.scratch, "python")
-	x.reserver = s.newReserver(s.experiment.Cluster.Kind, s.experiment.Cluster.Name)
+	if x.nodes, err = s.nodes(ctx, scratch, x.python); err != nil {
+		return nil, err
+	}
 	return x, nil
-}
-
-// newReserver returns the queue of a kind of cluster.
-func (p Process) newReserver(_, cluster string) reserve.Reserver {
-	return queue.New(queue.Config{Ledger: p.ledger(), Now: p.Now, Cluster: cluster})
-}
-
-// ledger is where this user's reservations are noted.
-func (p Process) ledger() *reserve.Ledger {
-	return reserve.OpenLedger(filepath.Join(p.stateDir(), "ledger"))
 }
 
 // Close removes what the run has no further use for.
 func (x *site) Close() error { return x.removeScratch(x.dir) }
 
+// lookAtOwn checks an environment of the user's before anything is written: one
+// that does not fit is a mistake of the experiment, and leaves no run behind.
+func (s *session) lookAtOwn(ctx context.Context) error {
+	if !strings.ContainsRune(s.experiment.Environment, '/') {
+		return nil // made when it is missing, which takes time and is part of the run
+	}
+	ctx, stop := s.interruptible(ctx)
+	defer stop()
+	e, err := s.environment(ctx, s.experiment.Environment, func(string) {})
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	s.own = &e
+	return nil
+}
+
 // preparePython makes or verifies the environment and notes it.
 func (s *session) preparePython(ctx context.Context) (pyenv.Environment, error) {
 	name := s.experiment.Environment
 	s.runner.Tell(record.Event{Kind: record.EventEnvironment, Message: name + ": checking"})
-	e, err := s.environment(ctx, name, func(text string) {
-		s.runner.Tell(record.Event{Kind: record.EventEnvironment, Message: text})
-	})
+	var e pyenv.Environment
+	var err error
+	if s.own != nil {
+		e = *s.own
+	} else {
+		e, err = s.environment(ctx, name, func(text string) {
+			s.runner.Tell(record.Event{Kind: record.EventEnvironment, Message: text})
+		})
+	}
 	if err != nil {
 		return e, err
 	}
@@ -94,96 +119,62 @@ func (s *session) preparePython(ctx context.Context) (pyenv.Environment, error) 
 
 // Reserve implements runners.Site.
 func (x *site) Reserve(ctx context.Context, tell func(record.Event)) (runners.Grant, error) {
-	request := reserve.Request{Run: x.path(x.dir), Nodes: x.plan.Nodes(), Claim: x.experiment.ClaimTime, Poll: x.experiment.PollInterval}
+	o := x.nodes.cluster
+	request := o.request(x.experiment, x.plan, x.path(x.dir))
 	if err := x.reserver.Check(ctx, request); err != nil {
 		return runners.Grant{}, err
 	}
 	asked := x.Now()
-	r, err := x.reserver.Reserve(ctx, request)
+	r, err := x.obtain(ctx, request, tell)
 	if err != nil {
 		return runners.Grant{}, err
 	}
-	x.reservation = r
-	status, err := x.await(ctx, tell, request.Poll)
+	x.reservation = &holding{Reservation: r, now: x.Now}
+	w := &wait{
+		holding: x.reservation, tell: tell, poll: request.Poll, bound: o.QueueWait, resume: "esched run --resume " + x.dir,
+	}
+	status, err := w.await(ctx)
 	if err != nil {
 		return runners.Grant{}, err
 	}
 	grant := runners.Grant{Deadline: status.Deadline, Queue: x.Now().Sub(asked)}
-	for _, name := range status.Hosts {
-		h, err := x.newHost(name)
-		if err != nil {
-			return runners.Grant{}, err
-		}
-		x.hosts = append(x.hosts, h)
-		if err := h.Put(ctx, x.files, x.modules); err != nil {
-			return runners.Grant{}, fmt.Errorf("workloads on %s: %w", name, err)
-		}
-		facts, err := describeHost(ctx, h)
-		if err != nil {
-			tell(record.Event{Kind: record.EventWarning, Message: err.Error()})
-		}
-		grant.Hosts = append(grant.Hosts, facts)
+	if grant.Hosts, err = x.contact(ctx, status.Hosts, tell); err != nil {
+		return grant, err
 	}
+	grant.Taken = x.watch(request.Poll, status.Hosts, tell)
 	return grant, nil
 }
 
-// await asks the queue until the nodes are there.
-func (x *site) await(ctx context.Context, tell func(record.Event), poll time.Duration) (reserve.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, queueLimit)
-	defer cancel()
-	var last string
-	for {
-		status, err := x.reservation.Status(ctx)
-		if err != nil {
-			return status, fmt.Errorf("%s: %w", x.reservation.ID(), err)
-		}
-		if news := string(status.State) + status.Reason; news != last {
-			last = news
-			tell(record.Event{Kind: record.EventReservation, State: string(status.State), Message: evidence(status)})
-		}
-		switch status.State {
-		case reserve.Running:
-			return status, nil
-		case reserve.Failed, reserve.Gone, reserve.Released:
-			return status, hint.WithExit(fmt.Errorf("%s is %s: %s", x.reservation.ID(), status.State, status.Reason), hint.ExitNoNodes)
-		}
-		timer := time.NewTimer(max(poll, 100*time.Millisecond))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return status, hint.WithExit(fmt.Errorf("%s: no nodes within %s (%s)", x.reservation.ID(), queueLimit, status.Reason), hint.ExitNoNodes)
-			}
-			return status, context.Cause(ctx)
-		}
+// watch looks after the reservation until Release. The context that it returns
+// is done when the queue takes the nodes back early.
+func (x *site) watch(pause time.Duration, hosts []string, tell func(record.Event)) context.Context {
+	if !x.nodes.cluster.remote() {
+		return nil // nobody takes this machine from itself
 	}
-}
-
-// evidence says what the queue said.
-func evidence(s reserve.Status) string {
-	text := s.Reason
-	if len(s.Hosts) > 0 {
-		text = strings.TrimSpace(strings.Join(s.Hosts, " ") + " " + text)
+	taken, cancel := context.WithCancelCause(context.Background())
+	watching, end := context.WithCancel(taken)
+	x.unwatch = end
+	var once sync.Once
+	x.take = func(reason error) {
+		once.Do(func() {
+			tell(record.Event{Kind: record.EventReservation, State: string(reserve.Gone), Message: reason.Error()})
+			cancel(reason)
+		})
 	}
-	if s.State == reserve.Pending && !s.Start.IsZero() {
-		text += ", estimated start " + s.Start.Format(time.TimeOnly)
-	}
-	if !s.Deadline.IsZero() {
-		text += ", until " + s.Deadline.Format(time.TimeOnly)
-	}
-	return strings.TrimPrefix(text, ", ")
+	go x.reservation.watch(watching, pause, hosts, func(host string) {
+		tell(record.Event{Kind: record.EventNode, Node: host, State: deploy.StateLost, Message: "the queue took it out of the reservation"})
+	}, x.take)
+	return taken
 }
 
 // Release implements runners.Site.
 func (x *site) Release(ctx context.Context, tell func(record.Event)) error {
-	var errs []error
-	for _, h := range x.hosts {
-		errs = append(errs, h.Close())
+	if x.unwatch != nil {
+		x.unwatch()
 	}
-	x.hosts = nil
+	errs := []error{x.letGo(ctx)}
 	if x.reservation != nil {
-		errs = append(errs, x.reservation.Release(ctx))
+		errs = append(errs, x.giveNodesBack(ctx, tell))
 		x.reservation = nil
 		if errors.Join(errs...) == nil {
 			tell(record.Event{Kind: record.EventReservation, State: string(reserve.Released)})
@@ -192,10 +183,25 @@ func (x *site) Release(ctx context.Context, tell func(record.Event)) error {
 	return errors.Join(errs...)
 }
 
-// newHost returns a node of the cluster by its name.
-func (x *site) newHost(name string) (deploy.Host, error) {
-	return local.New(local.Config{
-		Guard: []string{x.Executable, "guard"}, Name: name, Env: x.Environ(),
-		Records: x.path(filepath.Join(x.dir, deploy.ProcessesDir)),
-	})
+// releasePause is the time until nodes are tried to be given back again.
+const releasePause = 2 * time.Second
+
+// giveNodesBack releases the reservation. A queue that does not answer, as when
+// its controller restarts, is asked again until ctx ends: nodes that nobody
+// uses cost others.
+func (x *site) giveNodesBack(ctx context.Context, tell func(record.Event)) error {
+	for told := false; ; told = true {
+		err := x.reservation.Release(ctx)
+		if err == nil || ctx.Err() != nil || !x.nodes.cluster.remote() {
+			return err
+		}
+		if !told {
+			tell(record.Event{Kind: record.EventWarning, Message: fmt.Sprintf("the queue does not take the nodes back (%v); trying again", err)})
+		}
+		select {
+		case <-time.After(releasePause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/esched/esched/deploy"
+	"github.com/esched/esched/internal/failpoint"
+	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/runners"
 	"github.com/esched/esched/runners/record"
 	"github.com/esched/esched/scheduler/policies"
-	"github.com/esched/esched/scheduler/sidekick"
 	"github.com/esched/esched/workloads"
 )
 
@@ -21,6 +22,9 @@ const (
 	// readyLimit bounds the start of a deployment. Python and Dask come from a
 	// cold network file system in the worst case.
 	readyLimit = 2 * time.Minute
+	// readyEach is added to it for each process of workers: all of them load
+	// Python from one file system, and one scheduler greets them.
+	readyEach = time.Second
 	// driverGrace is what a driver gets to close its client.
 	driverGrace = 2 * time.Second
 )
@@ -29,14 +33,17 @@ const (
 // [runners.Deployment] of real runs.
 type running struct {
 	*deploy.Deployment
-	site    *site
-	driver  *workloads.Driver
-	process deploy.Process     // the driver's
-	broken  bool               // the driver does not listen any more
-	end     context.CancelFunc // of the processes' lives
-	logs    string
-	seed    int64
-	options map[string]any // of the scheduler's kind
+	observer *deploy.Observer
+	site     *site
+	driver   *workloads.Driver
+	process  deploy.Process     // the driver's
+	broken   bool               // the driver does not listen any more
+	end      context.CancelFunc // of the processes' lives
+	logs     string
+	seed     int64
+	options  map[string]any // of the scheduler's kind
+	tell     func(record.Event)
+	marks    int // trials so far, also failed ones
 
 	mu   sync.Mutex
 	lost error
@@ -56,37 +63,60 @@ func (x *site) Deploy(ctx context.Context, b runners.Block, tell func(record.Eve
 	// processes that run: they are stopped in order.
 	life, end := context.WithCancel(x.runner.Kill)
 	giveUp := context.AfterFunc(ctx, end)
-	d, err := deploy.Start(life, x.hosts[:b.Nodes], spec)
+	r := &running{site: x, end: end, logs: spec.Logs, seed: x.plan.Seed, options: b.Scheduler.Options, tell: tell}
+	spec.Beside = func(ctx context.Context, d *deploy.Deployment) error {
+		return errors.Join(r.dropDriver(), x.startDriver(ctx, r, d, spec)) // there is one when nodes were left out
+	}
+	d, err := x.start(life, b.Nodes, spec, tell)
 	if err != nil {
 		end()
-		return nil, err
+		x.afterLoss(ctx)
+		return nil, x.orFull(errors.Join(err, r.dropDriver()))
 	}
-	r := &running{Deployment: d, site: x, end: end, logs: spec.Logs, seed: x.plan.Seed, options: b.Scheduler.Options}
-	err = x.startDriver(life, r, spec)
-	if !giveUp() && err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	r.Deployment, r.observer = d, d.Observer()
+	if !giveUp() {
 		bounded, release := context.WithTimeout(x.runner.Kill, readyLimit)
 		defer release()
-		return nil, errors.Join(err, r.Stop(bounded))
+		return nil, x.orFull(errors.Join(context.Cause(ctx), r.Stop(bounded)))
 	}
 	tell(record.Event{Kind: record.EventDeployment, State: "ready", Message: d.Addr()})
 	return r, nil
 }
 
+// orFull returns err, unless the run directory has no room: then no other
+// deployment would fare better, and the run has to end before it fails them all.
+func (x *site) orFull(err error) error {
+	if full := x.roomy(x.dir); isFull(full) {
+		err = fmt.Errorf("%w: %w (%w)", runners.ErrStore, full, err)
+		return hint.With(err, "free space (or quota) for "+x.dir+", then continue with --resume "+x.dir)
+	}
+	return err
+}
+
+// processes is how many processes the workers of a block are.
+func processes(b runners.Block) int {
+	if b.Worker == record.WorkerInstant {
+		return b.Nodes
+	}
+	return b.Nodes * b.WorkersPerNode
+}
+
 // spec says what to start for a block.
 func (x *site) spec(b runners.Block, logs string) deploy.Spec {
 	s := deploy.Spec{
-		Python: x.python.Interpreter, PythonPath: x.modules,
-		WorkersPerNode: b.WorkersPerNode, Threads: b.Threads, Instant: b.Worker == record.WorkerInstant,
-		Settings: b.Scheduler.Dask, Dir: x.scratch, Logs: logs, Ready: readyLimit,
+		Python: x.nodes.interpreter(), PythonPath: x.nodes.modules,
+		WorkersPerNode: b.WorkersPerNode, Threads: b.Threads, MemoryLimit: b.WorkerMemoryB, Instant: b.Worker == record.WorkerInstant,
+		Settings: b.Scheduler.Dask, Dir: x.nodes.scratch, Logs: logs, Ready: readyLimit + time.Duration(processes(b))*readyEach,
+		Apart: x.nodes.cluster.SchedulerNode == schedulerOwn, Addresses: x.nodes.addresses,
+	}
+	if x.nodes.authority != nil {
+		s.TLS = &deploy.TLS{Authority: x.nodes.authority, Life: certificateClaims*x.experiment.ClaimTime + certificateSlack}
 	}
 	if b.Scheduler.Kind == kindSidekick {
 		// Each trial chooses its policy; this one only decides before the first.
-		s.Service = []string{x.Executable, "serve", "--socket", "{socket}",
+		s.Service = []string{"{esched}", "serve", "--socket", "{socket}",
 			"--policy", policies.Names()[0], "--seed", strconv.FormatInt(x.plan.Seed, 10)}
-		s.Preload = sidekick.Preload()
+		s.Preload = x.preload()
 	}
 	return s
 }
@@ -94,7 +124,14 @@ func (x *site) spec(b runners.Block, logs string) deploy.Spec {
 // Run implements runners.Deployment.
 func (r *running) Run(ctx context.Context, t record.Trial) (record.Record, error) {
 	scheduler, service := r.cpu()
+	r.marks++
+	stop := r.observe(t)
 	rec, err := r.trial(ctx, t)
+	stop()
+	if err != nil && (r.broken || r.Check() != nil) {
+		r.site.afterLoss(ctx)
+	}
+	r.site.Failpoints.Reach(failpoint.Result)
 	after, serviceAfter := r.cpu()
 	rec.SchedulerCPUS, rec.ServiceCPUS = (after - scheduler).Seconds(), (serviceAfter - service).Seconds()
 	return rec, err
@@ -129,5 +166,6 @@ func (r *running) Check() error {
 // Stop implements runners.Deployment.
 func (r *running) Stop(ctx context.Context) error {
 	defer r.end()
+	r.observer.Close()
 	return errors.Join(r.closeDriver(ctx), r.Deployment.Stop(ctx))
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +52,13 @@ func TestStatus(t *testing.T) {
 	s.esched("status", "runs/one").wants(t, 0, []string{"stopped", "complete it with: esched run --resume runs/one"}, nil)
 	var f runFacts
 	s.esched("status", "--json").into(t, &f)
-	if f.Planned != 2 || f.Trials[record.StatusOK] != 1 || len(f.Failures) != 1 || f.Last == nil {
+	if f.Planned != 2 || f.Trials[record.StatusOK] != 1 || len(f.Failures) != 1 || f.Last == nil || f.Error != "" || f.Log != "" {
 		t.Errorf("have %+v", f)
+	}
+	s.write("runs/one/"+record.ManifestFile, `{"schema": 1, "na`)
+	r := s.esched("status")
+	r.wants(t, 0, []string{"warning: run.json is damaged"}, nil)
+	if strings.Contains(r.stdout, "0001-") {
+		t.Errorf("a time that nobody knows:\n%s", r.stdout)
 	}
 }

@@ -30,7 +30,7 @@ func TestSilentStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	late := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() })
+	late := time.AfterFunc(shortly, func() { _ = c.Process.Kill() })
 	defer late.Stop()
 	b, _ := io.ReadAll(terminal) // Linux reports the end of a terminal as an error
 	if err := c.Wait(); err != nil {

@@ -20,10 +20,15 @@ type version struct {
 	Arch    string `json:"arch"`
 }
 
+// commit is written into the binary by "make build", for Go tools that were told
+// not to look at the repository. Nothing changes it.
+var commit string
+
 func readVersion() version {
 	v := version{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
+		v.Commit = commit
 		return v
 	}
 	if m := info.Main.Version; m != "" && m != "(devel)" {
@@ -38,9 +43,11 @@ func readVersion() version {
 			dirty = "-dirty"
 		}
 	}
-	if v.Commit != "" {
-		v.Commit += dirty
+	if v.Commit == "" {
+		v.Commit = commit
+		return v
 	}
+	v.Commit += dirty
 	return v
 }
 
@@ -56,7 +63,7 @@ func newVersion(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "say which esched this is",
-		Long:    withExits("Print the version, the commit it was built from, and the Go version.", hint.ExitOK),
+		Long:    withExits("Print the version, the commit it was built from, and the Go version.", hint.ExitOK, hint.ExitError, hint.ExitUsage),
 		Example: "  esched version\n  esched version --json",
 		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {

@@ -68,8 +68,14 @@ type Ended struct {
 	PID  int
 }
 
-// cleanBound is how long Clean waits for the end of one record's processes.
-const cleanBound = 10 * time.Second
+// Bounds of Clean, for one record.
+const (
+	// cleanBound is how long Clean waits for the end of the processes.
+	cleanBound = 30 * time.Second
+	// guardEnds is how long a guard that is asked to end may take. Its own grace is
+	// shorter, and what it does not end is killed.
+	guardEnds = 5 * time.Second
+)
 
 // Clean ends the processes on this machine that the run in runDir recorded and
 // left, and removes their records. It must not be called for a run that is
@@ -134,10 +140,10 @@ func (r ProcessRecord) end() ([]Ended, error) {
 	var ended []Ended
 	known := map[int]bool{}
 	if there, _ := killExactly(r.Guard, r.GuardStart, unix.SIGTERM); there {
+		_, _ = killExactly(r.Guard, r.GuardStart, unix.SIGCONT) // one that was stopped takes no signal before
 		ended = append(ended, Ended{r.Name, r.Host, r.PID})
 		known[r.PID] = true
-		// The guard's own grace is shorter than the half of the bound.
-		for time.Until(bound) > cleanBound/2 && r.guardLives() {
+		for late := time.Now().Add(guardEnds); time.Now().Before(late) && r.guardLives(); {
 			time.Sleep(sweep)
 		}
 		_, _ = killExactly(r.Guard, r.GuardStart, unix.SIGKILL)

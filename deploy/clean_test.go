@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/esched/esched/deploy"
 	"github.com/esched/esched/deploy/deploytest"
@@ -30,10 +29,8 @@ func TestCleanEndsWhatAKilledGuardLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var orphan int
-	for end := time.Now().Add(10 * time.Second); orphan == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		orphan = readNumber(file)
-	}
+	within(t, "an orphan", func() bool { return readNumber(file) != 0 })
+	orphan := readNumber(file)
 	// A stranger: it runs the same program and is in no record.
 	stranger := exec.Command("sleep", "100")
 	if err := stranger.Start(); err != nil {
@@ -48,7 +45,7 @@ func TestCleanEndsWhatAKilledGuardLeft(t *testing.T) {
 	if err := guard.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-p.Done()
+	deploytest.Ended(t, p, leaseBound)
 	if err := p.Err(); err == nil {
 		t.Error("killed guard: want an error")
 	}

@@ -40,6 +40,12 @@ type Dialer interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
+// Carrier is a Host that has esched's own binary on its node.
+type Carrier interface {
+	// Binary is the path of the binary on the node.
+	Binary(ctx context.Context) (string, error)
+}
+
 // Command is a program to run on a Host.
 type Command struct {
 	// Name is a short name for logs and messages: "dask-worker-1". Required.
@@ -84,19 +90,35 @@ type Spec struct {
 	// PythonPath is a directory on the nodes with the workloads' modules.
 	// Required.
 	PythonPath string
-	// WorkersPerNode and Threads shape the workers; MemoryLimit, in bytes, is
-	// Dask's limit for each of them, 0 for Dask's own choice. Required.
+	// WorkersPerNode and Threads shape the workers. Required.
 	WorkersPerNode int
 	Threads        int
-	MemoryLimit    int64
+	// MemoryLimit, in bytes, is that of each worker: 0 for an equal share of the
+	// memory that its node has (or the node's control group allows), negative for
+	// Dask's own choice, the share of the node's cores for which it has threads,
+	// of which several workers may together have more than there is. Instant
+	// workers hold nothing; they have a limit of their own unless it is positive.
+	MemoryLimit int64
 	// Instant starts one process on each node that stands for all its workers
 	// and executes nothing: the module esched_client.instant_worker of PythonPath.
 	Instant bool
 	// Settings are Dask configuration values ("distributed.scheduler.worker-
 	// saturation": 12) set for scheduler, workers and clients. Optional.
 	Settings map[string]any
+	// Apart keeps workers off the first host: it has the scheduler, the service
+	// and the driver, and there must be another.
+	Apart bool
+	// Addresses are those at which processes listen on a host, by its name; a
+	// host that is not in it listens at its Addresser's address, or else at its
+	// name. Optional.
+	Addresses map[string]string
+	// TLS encrypts all connections between processes; nil leaves them open to
+	// everybody who can reach the hosts' ports. Optional.
+	TLS *TLS
 	// Service is the command line of the external decision service, which gets
-	// the path of the socket to listen on as {socket}; empty for unmodified Dask.
+	// the path of the socket to listen on as {socket}, and where {esched} stands
+	// the path of esched's binary on the first host, a [Carrier]; empty for
+	// unmodified Dask.
 	Service []string
 	// Preload is the text of the module that connects Dask's scheduler to the
 	// service. Required with Service.
@@ -107,15 +129,15 @@ type Spec struct {
 	Logs string
 	// Ready bounds the wait until every worker has registered. Required.
 	Ready time.Duration
-	// Observe, when set, is told of each step of the ladder: starting, process,
-	// registered, lost. It must not block. Optional.
+	// Beside, when set, is called once the files of the deployment are in place,
+	// while its processes start: for a client, whose start takes as long as
+	// theirs. The deployment is ready when it has returned; its error is one of
+	// the start. Its context lives as long as the deployment does, and ends when
+	// the start fails. Optional.
+	Beside func(ctx context.Context, d *Deployment) error
+	// Observe, when set, is told of each step of the ladder that a host or a
+	// process takes or misses. It must not block. Optional.
 	Observe func(Step)
-}
 
-// Step is a rung that a process of a deployment reached, or the reason why it
-// did not.
-type Step struct {
-	Node    string // host, or "host/worker-name"
-	State   string // starting process registered lost
-	Message string
+	over <-chan struct{} // when closed, the time of Ready is over; nil: by the clock alone
 }

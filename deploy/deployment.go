@@ -2,13 +2,15 @@ package deploy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/esched/esched/deploy/tlsca"
 )
 
 // stopGrace is the time that the processes of a deployment get between
@@ -29,12 +31,14 @@ type Deployment struct {
 	spec  Spec
 	hosts []Host
 	// dir is a directory below Spec.Dir that belongs to this deployment only.
-	dir      string
-	addr     string
-	cancel   context.CancelCauseFunc
-	lost     chan Loss
-	watchers sync.WaitGroup
-	stop     func(context.Context) error
+	dir        string
+	addr       string
+	identities map[string]tlsca.Identity // by host
+	client     *tls.Config               // esched's own; nil without TLS
+	cancel     context.CancelCauseFunc
+	lost       chan Loss
+	watchers   sync.WaitGroup
+	stop       func(context.Context) error
 
 	mu       sync.Mutex
 	members  []*Member // in the order in which they were started
@@ -69,7 +73,8 @@ func (l Loss) Fatal() bool { return l.Member.Role != RoleWorker }
 // Start starts what spec describes on the hosts, the scheduler on the first,
 // and returns when every worker has registered with the scheduler. The
 // processes live until Stop, or until ctx is done. When Start returns an error,
-// nothing of the deployment is left.
+// nothing of the deployment is left; [BadHosts] finds in it the hosts without
+// which another start may succeed.
 func Start(ctx context.Context, hosts []Host, spec Spec) (*Deployment, error) {
 	if err := spec.check(hosts); err != nil {
 		return nil, err
@@ -83,7 +88,7 @@ func Start(ctx context.Context, hosts []Host, spec Spec) (*Deployment, error) {
 		lost: make(chan Loss, 2+len(hosts)*spec.WorkersPerNode),
 	}
 	d.stop = once(d.end)
-	ready, release := context.WithTimeoutCause(life, spec.Ready, errNotReady)
+	ready, release := spec.timed(life)
 	defer release()
 	if err := d.begin(life, ready); err != nil {
 		// With a context of its own: what was started must end even if ctx is
@@ -95,82 +100,29 @@ func Start(ctx context.Context, hosts []Host, spec Spec) (*Deployment, error) {
 	return d, nil
 }
 
-// errNotReady is the cause of contexts that end because Spec.Ready is over.
-var errNotReady = errors.New("not ready in time")
-
-// begin starts all processes, which live as long as life, and waits for them
-// as long as ready.
-//
-// Starting Python is what a deployment's start costs, about 1.5 s of CPU time
-// a process. So the scheduler and all workers start at once, and the workers
-// wait for the file in which the scheduler writes its address.
-func (d *Deployment) begin(life, ready context.Context) error {
-	if err := d.prepare(ready); err != nil {
-		return err
+// timed is a context that ends, as not ready, when the time of Ready is over.
+func (s Spec) timed(life context.Context) (context.Context, context.CancelFunc) {
+	ctx, release := context.WithTimeoutCause(life, s.Ready, errNotReady)
+	if s.over == nil {
+		return ctx, release
 	}
-	if len(d.spec.Service) > 0 {
-		if err := d.startService(life, ready); err != nil {
-			return err
-		}
-	}
-	first := d.hosts[0]
-	if _, err := d.start(life, first, RoleScheduler, RoleScheduler, d.schedulerCommand()); err != nil {
-		return err
-	}
-	if err := d.startWorkers(life); err != nil {
-		return err
-	}
-	file, err := d.schedulerFile(ready)
-	if err != nil {
-		return err
-	}
-	d.addr = file.Address
-	return d.awaitWorkers(ready, file)
-}
-
-func (d *Deployment) startService(life, ready context.Context) error {
-	out, err := newReadyWriter(filepath.Join(d.spec.Logs, RoleService+".log"))
-	if err != nil {
-		return err
-	}
-	c := d.serviceCommand()
-	c.Stdout = out
-	m, err := d.start(life, d.hosts[0], RoleService, RoleService, c)
-	if err != nil {
-		out.Close()
-		return err
-	}
+	ctx, end := context.WithCancelCause(ctx)
 	go func() {
-		<-m.Done()
-		out.Close()
+		select {
+		case <-s.over:
+			end(errNotReady)
+		case <-ctx.Done():
+		}
 	}()
-	select {
-	case <-out.ready:
-		d.observe(m, "registered", "")
-		return nil
-	case <-m.Done():
-		return d.early(m)
-	case <-ready.Done():
-		return fmt.Errorf("%s on %s: no line that begins with %q: %w%s", m.Name, m.Host, readyLine, context.Cause(ready), quoteLog(m.Log))
-	}
+	return ctx, release
 }
 
-func (d *Deployment) startWorkers(life context.Context) error {
-	var wait sync.WaitGroup
-	var errs []error
-	var mu sync.Mutex
-	for _, host := range d.hosts {
-		for _, name := range d.spec.workerProcesses(host.Name()) {
-			wait.Go(func() {
-				_, err := d.start(life, host, RoleWorker, name, d.workerCommand(host, name))
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			})
-		}
+// workerHosts are the hosts that have workers.
+func (d *Deployment) workerHosts() []Host {
+	if d.spec.Apart {
+		return d.hosts[1:]
 	}
-	wait.Wait()
-	return errors.Join(errs...)
+	return d.hosts
 }
 
 // workerProcesses names the processes that stand for the workers of a host.
@@ -196,20 +148,31 @@ func instantName(host string) string { return host + "-instant" }
 // WorkerName is the name of worker i, from 0, on a host.
 func WorkerName(host string, i int) string { return fmt.Sprintf("%s-w%d", host, i) }
 
+// starts starts a member that is the only one of its role. The error is the
+// host's.
+func (d *Deployment) starts(life context.Context, h Host, role, name string, c Command) error {
+	if _, err := d.start(life, h, role, name, c); err != nil {
+		bad := &BadHost{h.Name(), RungProcess, err}
+		d.tell(bad.Step())
+		return bad
+	}
+	return nil
+}
+
 // start starts a member, enters it in the deployment and watches it.
 func (d *Deployment) start(life context.Context, host Host, role, name string, c Command) (*Member, error) {
 	m := &Member{Role: role, Name: name, Host: host.Name(), Log: c.Log}
-	d.observe(m, "starting", "")
+	d.observe(m, StateStarting, "")
 	p, err := host.Start(life, c)
 	if err != nil {
-		d.observe(m, "lost", err.Error())
+		d.observe(m, StateLost, err.Error())
 		return nil, err
 	}
 	m.Process = p
 	d.mu.Lock()
 	d.members = append(d.members, m)
 	d.mu.Unlock()
-	d.observe(m, "process", fmt.Sprintf("pid %d", p.PID()))
+	d.observe(m, string(RungProcess), fmt.Sprintf("pid %d", p.PID()))
 	d.watchers.Go(func() { d.watch(life, m) })
 	return m, nil
 }
@@ -227,17 +190,16 @@ func (d *Deployment) watch(life context.Context, m *Member) {
 	if err == nil {
 		err = fmt.Errorf("%s on %s: ended by itself", m.Name, m.Host)
 	}
-	d.observe(m, "lost", err.Error())
+	d.observe(m, StateLost, err.Error())
 	d.lost <- Loss{m, err} // has room for every member
 }
 
 func (d *Deployment) observe(m *Member, state, message string) {
-	if d.spec.Observe != nil {
-		d.spec.Observe(Step{Node: m.node(), State: state, Message: message})
-	}
+	d.tell(Step{Node: m.node(), State: state, Message: message})
 }
 
-// Addr is the address of Dask's scheduler, "tcp://host:port".
+// Addr is the address of Dask's scheduler, "tcp://host:port" or, with TLS,
+// "tls://host:port".
 func (d *Deployment) Addr() string { return d.addr }
 
 // Hosts are the names of the hosts, the scheduler's first.
@@ -288,15 +250,28 @@ func (d *Deployment) Workers() []*Member {
 	return workers
 }
 
+// HostOf is the name of the host of a worker, by the worker's name as Dask knows
+// it, also of one that shares its process with others; "" when there is none.
+func (d *Deployment) HostOf(worker string) string {
+	if m := d.expected()[worker]; m != nil {
+		return m.Host
+	}
+	return ""
+}
+
 // Lost tells of processes that ended before Stop. It is never closed.
 func (d *Deployment) Lost() <-chan Loss { return d.lost }
+
+// AddressFile is the path, on the scheduler's host, of the file that gets the
+// scheduler's address when it runs: JSON with a key "address".
+func (d *Deployment) AddressFile() string { return d.path(addressFile) }
 
 // Driver starts a program on the scheduler's host with the environment of the
 // deployment: the workloads' modules, the Dask settings, one thread for each
 // numerical library. It does not end with the deployment's other processes; the
 // caller stops it before them.
 func (d *Deployment) Driver(ctx context.Context, c Command) (Process, error) {
-	c.Env = append(d.env(), c.Env...)
+	c.Env = append(d.env(d.hosts[0]), c.Env...)
 	return d.hosts[0].Start(ctx, c)
 }
 

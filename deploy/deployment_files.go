@@ -1,11 +1,14 @@
 package deploy
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/esched/esched/internal/hint"
 )
@@ -21,7 +25,6 @@ import (
 const (
 	socketFile    = "s"              // short: the path of a socket is limited
 	preloadModule = "esched_preload" // without .py; imported by name, because Dask runs a preload given as a path twice
-	settingsFile  = "dask.yaml"
 	addressFile   = "scheduler.json"
 )
 
@@ -55,6 +58,10 @@ func (s Spec) check(hosts []Host) error {
 	switch {
 	case len(hosts) == 0:
 		return errors.New("deployment: no hosts")
+	case s.Apart && len(hosts) == 1:
+		return usage(errors.New("one host, and the scheduler is to have one of its own"), "reserve one node more, or let the scheduler share a node")
+	case s.TLS != nil && (s.TLS.Authority == nil || s.TLS.Life <= 0):
+		return errors.New("deployment: TLS without an authority, or without a life of its certificates")
 	case s.Python == "":
 		return errors.New("deployment: no Python interpreter")
 	case !filepath.IsAbs(s.Dir):
@@ -75,30 +82,53 @@ func (s Spec) check(hosts []Host) error {
 
 // prepare puts the deployment's files on every host.
 func (d *Deployment) prepare(ctx context.Context) error {
-	settings, err := settingsText(d.spec.Settings)
-	if err != nil {
-		return fmt.Errorf("settings for Dask: %w", err)
+	if err := d.secure(time.Now()); err != nil {
+		return err
 	}
-	files := map[string][]byte{settingsFile: settings}
-	if len(d.spec.Preload) > 0 {
-		files[preloadModule+".py"] = d.spec.Preload
+	all := make(map[string]map[string][]byte, len(d.hosts))
+	for _, h := range d.hosts {
+		files, err := d.hostFiles(h)
+		if err != nil {
+			return err
+		}
+		files[mendsModule+".py"], files[closingModule+".py"], files[progressModule+".py"] = mendsSource, closingSource, progressSource
+		if len(d.spec.Preload) > 0 {
+			files[preloadModule+".py"] = d.spec.Preload
+		}
+		all[h.Name()] = files
 	}
-	return d.put(ctx, files, d.hosts)
+	return d.climb(d.hosts, RungFiles, func(h Host) error { return d.put(ctx, h, all[h.Name()]) })
 }
 
-// put writes private files into the deployment's directory on some hosts.
-func (d *Deployment) put(ctx context.Context, files map[string][]byte, hosts []Host) error {
-	tmp, err := os.MkdirTemp("", "esched-")
+// put writes private files into the deployment's directory on a host. They
+// are never on this machine's disk on their way.
+func (d *Deployment) put(ctx context.Context, h Host, files map[string][]byte) error {
+	src, err := inMemory(files)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	return h.Put(ctx, src, d.dir)
+}
+
+// inMemory is a file system of private files: an archive is one.
+func inMemory(files map[string][]byte) (fs.FS, error) {
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(tmp, name), content, 0o600); err != nil {
-			return err
+		header := &zip.FileHeader{Name: name, Method: zip.Store}
+		header.SetMode(0o600)
+		f, err := w.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Write(content); err != nil {
+			return nil, err
 		}
 	}
-	return each(hosts, func(h Host) error { return h.Put(ctx, os.DirFS(tmp), d.dir) })
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
 }
 
 // sweep removes the deployment's directory from every host.
@@ -121,11 +151,11 @@ func each(hosts []Host, f func(Host) error) error {
 
 func (d *Deployment) path(name string) string { return filepath.Join(d.dir, name) }
 
-// env is the environment of all Python processes of the deployment.
-func (d *Deployment) env() []string {
+// env is the environment of all Python processes of the deployment on a host.
+func (d *Deployment) env(h Host) []string {
 	env := []string{
-		"PYTHONPATH=" + d.spec.PythonPath,
-		"DASK_CONFIG=" + d.path(settingsFile),
+		"PYTHONPATH=" + d.dir + string(os.PathListSeparator) + d.spec.PythonPath,
+		"DASK_CONFIG=" + d.path(settingsFile(h.Name())),
 		// A numerical library with threads of its own would compete with the
 		// worker's threads, and make tasks' durations depend on one another.
 		"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
@@ -136,59 +166,77 @@ func (d *Deployment) env() []string {
 	return env
 }
 
-func (d *Deployment) serviceCommand() Command {
+func (d *Deployment) serviceCommand(ctx context.Context) (Command, error) {
 	argv := slices.Clone(d.spec.Service)
 	for i, a := range argv {
+		if strings.Contains(a, "{esched}") {
+			binary, err := binaryOn(ctx, d.hosts[0])
+			if err != nil {
+				return Command{}, err
+			}
+			a = strings.ReplaceAll(a, "{esched}", binary)
+		}
 		argv[i] = strings.ReplaceAll(a, "{socket}", d.path(socketFile))
 	}
-	return Command{Name: "service", Argv: argv, Log: filepath.Join(d.spec.Logs, "service.log")}
+	return Command{Name: "service", Argv: argv, Log: filepath.Join(d.spec.Logs, "service.log")}, nil
+}
+
+func binaryOn(ctx context.Context, h Host) (string, error) {
+	c, ok := h.(Carrier)
+	if !ok {
+		return "", fmt.Errorf("service on %s: esched's binary is not on that host", h.Name())
+	}
+	return c.Binary(ctx)
 }
 
 func (d *Deployment) schedulerCommand() Command {
 	first := d.hosts[0]
 	argv := []string{
 		d.spec.Python, "-m", "distributed.cli.dask_scheduler",
-		"--host", address(first), "--port", "0",
-		// Dask serves facts over HTTP also without its dashboard, by default on
-		// a fixed port.
-		"--no-dashboard", "--dashboard-address", httpHost(first) + ":0",
+		"--host", d.address(first), "--port", "0", "--protocol", d.spec.protocol(),
+		// Dask opens an HTTP port also without its dashboard, by default a fixed
+		// one to everybody, until the closing module closes it.
+		"--no-dashboard", "--dashboard-address", "127.0.0.1:0",
 		"--scheduler-file", d.path(addressFile),
 	}
-	env := d.env()
-	if len(d.spec.Preload) > 0 {
-		argv = append(argv, "--preload", preloadModule)
-		env = append(env, "PYTHONPATH="+d.dir+string(os.PathListSeparator)+d.spec.PythonPath)
-	}
-	return Command{Name: "scheduler", Argv: argv, Env: env, Log: filepath.Join(d.spec.Logs, "scheduler.log")}
+	return Command{Name: "scheduler", Argv: argv, Env: d.env(first), Log: filepath.Join(d.spec.Logs, "scheduler.log")}
 }
 
 func (d *Deployment) workerCommand(h Host, name string) Command {
 	if d.spec.Instant {
 		return d.instantCommand(h, name)
 	}
-	memory := "auto"
-	if d.spec.MemoryLimit > 0 {
-		memory = strconv.FormatInt(d.spec.MemoryLimit, 10)
-	}
 	argv := []string{
 		d.spec.Python, "-m", "distributed.cli.dask_worker",
-		"--scheduler-file", d.path(addressFile), "--host", address(h),
+		"--scheduler-file", d.path(addressFile), "--host", d.address(h), "--protocol", d.spec.protocol(),
 		"--name", name, "--nthreads", strconv.Itoa(d.spec.Threads), "--nworkers", "1",
 		"--no-nanny", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
-		"--memory-limit", memory, "--local-directory", d.path(name),
+		"--memory-limit", d.spec.memoryLimit(), "--local-directory", d.path(name),
 		"--death-timeout", strconv.Itoa(int(math.Ceil(d.spec.Ready.Seconds()))),
 	}
 	return Command{
-		Name: "worker-" + name, Argv: argv, Env: d.env(),
+		Name: "worker-" + name, Argv: argv, Env: d.env(h),
 		Log: filepath.Join(d.spec.Logs, "worker-"+name+".log"),
 	}
+}
+
+// memoryLimit is the limit of a worker's memory as Dask takes it: bytes, a
+// fraction of what the node has, or "auto".
+func (s Spec) memoryLimit() string {
+	switch {
+	case s.MemoryLimit > 0:
+		return strconv.FormatInt(s.MemoryLimit, 10)
+	case s.MemoryLimit < 0:
+		return "auto"
+	}
+	return strconv.FormatFloat(1/float64(s.WorkersPerNode), 'f', 9, 64)
 }
 
 // instantCommand starts the process that stands for all workers of a host.
 func (d *Deployment) instantCommand(h Host, name string) Command {
 	argv := []string{
 		d.spec.Python, "-m", "esched_client.instant_worker",
-		"--scheduler-file", d.path(addressFile), "--host", address(h),
+		"--scheduler-file", d.path(addressFile), "--host", d.address(h),
 		"--workers", strconv.Itoa(d.spec.WorkersPerNode), "--nthreads", strconv.Itoa(d.spec.Threads),
 		"--name", strings.TrimSuffix(WorkerName(h.Name(), 0), "0"), // the process adds the numbers
 		"--wait", strconv.Itoa(int(math.Ceil(d.spec.Ready.Seconds()))),
@@ -197,25 +245,20 @@ func (d *Deployment) instantCommand(h Host, name string) Command {
 		argv = append(argv, "--memory-limit", strconv.FormatInt(d.spec.MemoryLimit, 10))
 	}
 	return Command{
-		Name: "worker-" + name, Argv: argv, Env: d.env(),
+		Name: "worker-" + name, Argv: argv, Env: d.env(h),
 		Log: filepath.Join(d.spec.Logs, "worker-"+name+".log"),
 	}
 }
 
-func address(h Host) string {
+// address is where processes on a host listen.
+func (d *Deployment) address(h Host) string {
+	if a := d.spec.Addresses[h.Name()]; a != "" {
+		return a
+	}
 	if a, ok := h.(Addresser); ok {
 		return a.Addr()
 	}
 	return h.Name()
-}
-
-// httpHost is where the scheduler serves its facts: only to its own machine
-// when esched can connect from there.
-func httpHost(h Host) string {
-	if _, ok := h.(Dialer); ok {
-		return "127.0.0.1"
-	}
-	return address(h)
 }
 
 // settingsText turns dotted Dask settings into a configuration file: JSON,

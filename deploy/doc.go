@@ -7,6 +7,10 @@
 // decision service beside it when the scheduler is external, and workers, as
 // a [Spec] describes them.
 //
+// Every node climbs a ladder of [Rung]s; one that misses a rung for a reason of
+// its own is a [BadHost]. With [TLS], connections need a certificate of the
+// run's authority (deploy/tlsca), and no deployment leaves an HTTP port open.
+//
 // Every process runs under a guard (esched's own binary): the guard holds the
 // process group, forwards signals, and ends the whole group when its standard
 // input closes, so nothing outlives esched, the connection, or a crash of

@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -21,17 +19,22 @@ import (
 // are still there; SIGCHLD tells most of it sooner.
 const sweep = 20 * time.Millisecond
 
+// outputBound is how long a guard waits for its parent to take the rest of the
+// output of a command that has ended.
+const outputBound = 10 * time.Second
+
 // leftoverGrace is what processes get that a command left behind when it
 // ended by itself.
 const leftoverGrace = time.Second
 
-// guard supervises one command. Everything but the two copying goroutines
+// guard supervises one command. Everything but copying and answering
 // happens in one goroutine, locked to its thread: the command's parent death
 // signal is bound to the thread that started it, and a guard that alone scans,
 // kills and reaps its children can never hit a process id that was reused.
 type guard struct {
 	launch  launch
 	out     *frameWriter
+	replies chan reply
 	pid     int
 	input   *os.File // the command's standard input; nil for /dev/null
 	record  string
@@ -40,6 +43,8 @@ type guard struct {
 	killing bool
 	kill    *time.Timer
 	killAt  time.Time
+	lease   *time.Timer // runs out when the parent has been silent for too long
+	left    *time.Timer // runs out when the node is given back
 	result  *exited
 }
 
@@ -50,29 +55,18 @@ type request struct {
 	gone    bool
 }
 
-// GuardMain runs the guard of one process and returns the exit status of the
-// guard itself: 0 when the command was supervised to its end, however that
-// was. It is the body of the hidden command "esched guard NAME", where NAME
-// only serves people who read a process list.
-//
-// The guard makes itself the reaper of all descendants of the command, starts
-// it in a session of its own, and ends all of them (SIGTERM, grace, SIGKILL)
-// when its input ends: that is what happens when esched dies in any way or the
-// connection breaks. When the guard itself is killed, the kernel kills the
-// command.
-func GuardMain(_ []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	// Caught, not ignored: an ignored signal would stay ignored in the command.
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGINT, unix.SIGHUP, unix.SIGPIPE, unix.SIGTERM, unix.SIGCHLD)
-	defer signal.Stop(signals)
+// reply is a frame for the parent.
+type reply struct {
+	kind    byte
+	payload []byte
+}
 
-	g := &guard{out: &frameWriter{w: stdout}, copied: make(chan struct{})}
-	if err := g.open(stdin, stdout, stderr); err != nil {
-		_ = g.out.write(frameRefused, []byte(err.Error()))
-		return 1
+// run supervises one command from its launch to its end.
+func (g *guard) run(payload []byte, stdin io.Reader, stderr *os.File, signals <-chan os.Signal) error {
+	if err := g.open(payload, stderr); err != nil {
+		return err
 	}
+	go g.reply()
 	requests := make(chan request)
 	go g.listen(stdin, requests)
 	g.supervise(requests, signals)
@@ -80,22 +74,17 @@ func GuardMain(_ []string, stdin io.Reader, stdout io.Writer, stderr *os.File) i
 	// Every process that could hold the output open has ended.
 	select {
 	case <-g.copied:
-	case <-time.After(time.Second):
+	case <-time.After(outputBound):
+		g.forget() // and no last word: nobody takes anything
+		return nil
 	}
 	g.forget()
-	_ = g.out.writeJSON(frameExited, g.result)
-	return 0
+	finally(func() { _ = g.out.writeJSON(frameExited, g.result) })
+	return nil
 }
 
-// open reads what to launch and starts it.
-func (g *guard) open(stdin io.Reader, stdout io.Writer, stderr *os.File) error {
-	if _, err := io.WriteString(stdout, guardMagic); err != nil {
-		return err
-	}
-	kind, payload, err := readFrame(stdin)
-	if err != nil || kind != frameLaunch {
-		return fmt.Errorf("guard: first frame is not a launch (kind %q, %v)", kind, err)
-	}
+// open starts what a launch frame asks for.
+func (g *guard) open(payload []byte, stderr *os.File) error {
 	if err := json.Unmarshal(payload, &g.launch); err != nil {
 		return fmt.Errorf("guard: launch: %w", err)
 	}
@@ -223,9 +212,11 @@ func (g *guard) listen(stdin io.Reader, requests chan<- request) {
 			return
 		case kind == frameInput && len(input) < cap(input):
 			input <- payload
+			requests <- request{kind: kind} // a sign of life
 		case kind == frameInputEnd && input != nil:
 			close(input)
 			input = nil
+			requests <- request{kind: kind}
 		default:
 			requests <- request{kind: kind, payload: payload}
 		}
@@ -247,9 +238,16 @@ func (g *guard) feed(input <-chan []byte) {
 
 // supervise returns when the command and all its descendants have ended.
 func (g *guard) supervise(requests <-chan request, signals <-chan os.Signal) {
-	g.kill = time.NewTimer(0)
-	g.kill.Stop()
+	g.kill, g.lease, g.left = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer g.kill.Stop()
+	defer g.lease.Stop()
+	defer g.left.Stop()
+	if g.launch.Lease > 0 {
+		g.lease.Reset(g.launch.Lease)
+	}
+	if g.launch.Left > 0 {
+		g.left.Reset(g.launch.Left)
+	}
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
 	for {
@@ -268,6 +266,12 @@ func (g *guard) supervise(requests <-chan request, signals <-chan os.Signal) {
 			default:
 				continue
 			}
+		case <-g.lease.C:
+			g.end(g.launch.Grace)
+			continue
+		case <-g.left.C:
+			g.end(g.launch.Grace)
+			continue
 		case <-g.kill.C:
 			g.killing = true
 			ticker.Reset(sweep)
@@ -279,7 +283,16 @@ func (g *guard) supervise(requests <-chan request, signals <-chan os.Signal) {
 	}
 }
 
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
 func (g *guard) serve(r request) {
+	if g.launch.Lease > 0 && !r.gone {
+		g.lease.Reset(g.launch.Lease)
+	}
 	switch {
 	case r.gone:
 		g.end(g.launch.Grace)
@@ -293,7 +306,28 @@ func (g *guard) serve(r request) {
 		}
 	case r.kind == frameAsk:
 		cpu, _ := g.cpu()
-		_ = g.out.writeJSON(frameCPU, cpu)
+		g.tell(frameCPU, strconv.AppendInt(nil, int64(cpu), 10))
+	case r.kind == frameBeat:
+		if ms, _ := strconv.Atoi(string(r.payload)); ms > 0 {
+			g.left.Reset(time.Duration(ms) * time.Millisecond)
+		}
+		g.tell(frameBeat, nil)
+	}
+}
+
+// tell hands a frame to the goroutine that writes. The one that supervises
+// must not wait for a parent that takes nothing; what is too much is dropped,
+// since the parent asks again.
+func (g *guard) tell(kind byte, payload []byte) {
+	select {
+	case g.replies <- reply{kind, payload}:
+	default:
+	}
+}
+
+func (g *guard) reply() {
+	for r := range g.replies {
+		_ = g.out.write(r.kind, r.payload)
 	}
 }
 

@@ -1,7 +1,7 @@
 package deploy
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,17 +21,34 @@ const (
 	// otherwise: when a context ends, a host is closed, or esched is gone.
 	DefaultGrace = 2 * time.Second
 	// startBound is how long a guard may take until the command runs.
-	startBound = 30 * time.Second
-	// endBound is how long the end of a killed process may take to be known.
-	endBound = 5 * time.Second
+	startBound = time.Minute
+	// endBound is how long the end of a killed process may take to be known, and
+	// an answer that costs nothing to come. It is long because any process of a
+	// busy machine may stand still for seconds; what was meant to happen has
+	// happened much earlier.
+	endBound = 12 * time.Second
 )
 
 // Link connects esched with a guard that a Host has started on its node.
 type Link struct {
-	In  io.WriteCloser // the guard's standard input
-	Out io.Reader      // the guard's standard output
-	// Close lets go of the guard after its end, or of one that does not answer.
+	// In is the guard's standard input, Out its standard output. Closing In ends
+	// the guard and must not wait for it.
+	In  io.WriteCloser
+	Out io.Reader
+	// Close lets go of the guard after its end, or of one that does not answer:
+	// then it waits for a bounded time only, and ends reads of Out.
 	Close func()
+	// Lease is how long guard and esched let one another be silent before each
+	// takes the other for dead; 0, for a pipe on the same machine, is for ever.
+	Lease time.Duration
+	// Until returns when the node is given back, the zero time for never: the
+	// guard ends its command then by itself, also when esched lives. It is asked
+	// again with each sign of life, of which there are some in a Lease only, as a
+	// claim may be extended. It must not block. Optional.
+	Until func() time.Time
+	// Complaint returns what the guard's side wrote to its standard error so far,
+	// for the error when no guard announces itself. Optional.
+	Complaint func() string
 }
 
 // Guarded is a process under a guard: the [Process] of all kinds of Hosts,
@@ -44,11 +61,13 @@ type Guarded struct {
 	window     chan struct{} // a token for each input frame on its way
 	asking     sync.Mutex
 	answers    chan time.Duration
+	heard      chan struct{} // a token when a frame came since the last look
 	done       chan struct{}
 
 	mu      sync.Mutex
 	cpu     time.Duration
 	stopped bool
+	silent  bool // the guard was given up
 	err     error
 }
 
@@ -74,7 +93,8 @@ func (e *ExitError) Error() string {
 func Supervise(ctx context.Context, link Link, host, records string, c Command) (*Guarded, error) {
 	p := &Guarded{
 		name: c.Name, host: host, link: link, frames: &frameWriter{w: link.In},
-		window: make(chan struct{}, window), answers: make(chan time.Duration, 1), done: make(chan struct{}),
+		window: make(chan struct{}, window), answers: make(chan time.Duration, 1),
+		heard: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	ready := make(chan error, 1)
 	go p.receive(c.Stdout, ready)
@@ -85,7 +105,19 @@ func Supervise(ctx context.Context, link Link, host, records string, c Command) 
 		case <-time.After(DefaultGrace + endBound):
 			link.Close()
 		}
-		return nil, fmt.Errorf("%s on %s: %w", c.Name, host, err)
+		err = fmt.Errorf("%s on %s: %w", c.Name, host, err)
+		if errors.Is(err, errNotAnnounced) && link.Complaint != nil {
+			if text := link.Complaint(); text != "" {
+				err = fmt.Errorf("%w: %s", err, text)
+			}
+		}
+		return nil, err
+	}
+	if link.Lease > 0 {
+		go beat(p.frames, link.Lease, p.done, func() []byte {
+			return strconv.AppendInt(nil, link.left(ctx).Milliseconds(), 10)
+		})
+		go p.watch()
 	}
 	if c.Stdin != nil {
 		go p.send(c.Stdin)
@@ -103,10 +135,15 @@ func Supervise(ctx context.Context, link Link, host, records string, c Command) 
 func (p *Guarded) launch(ctx context.Context, records string, c Command, ready <-chan error) error {
 	err := p.frames.writeJSON(frameLaunch, launch{
 		Name: c.Name, Host: p.host, Argv: c.Argv, Env: c.Env, Dir: c.Dir, Record: records,
-		Merge: c.Stdout == nil, Input: c.Stdin != nil, Grace: DefaultGrace,
+		Merge: c.Stdout == nil, Input: c.Stdin != nil, Grace: DefaultGrace, Lease: p.link.Lease, Left: p.link.left(ctx),
 	})
 	if err != nil {
-		return fmt.Errorf("guard: %w", err)
+		select { // the guard may have told why before it ended
+		case said := <-ready:
+			return said
+		case <-time.After(endBound):
+			return fmt.Errorf("guard: %w", err)
+		}
 	}
 	timer := time.NewTimer(startBound)
 	defer timer.Stop()
@@ -118,6 +155,12 @@ func (p *Guarded) launch(ctx context.Context, records string, c Command, ready <
 	case <-timer.C:
 		return fmt.Errorf("guard: no sign that the command started within %v", startBound)
 	}
+}
+
+// letGo gives up the guard; receive notices the end of its output.
+func (p *Guarded) letGo() {
+	p.link.In.Close()
+	p.link.Close()
 }
 
 // receive reads the guard's frames until its end. It is the only one that
@@ -136,22 +179,23 @@ func (p *Guarded) receive(stdout io.Writer, ready chan<- error) {
 	case ready <- err: // it ended before it started
 	default:
 	}
-	p.link.In.Close()
-	p.link.Close()
+	p.letGo()
 	close(p.done)
 }
 
-// errGuardLost is the end of a guard that did not tell how its command ended.
-var errGuardLost = errors.New("its guard is gone")
-
 func (p *Guarded) read(stdout io.Writer, ready chan<- error) error {
-	if err := skipTo(p.link.Out, []byte(guardMagic)); err != nil {
+	frames := bufio.NewReader(p.link.Out)
+	if err := skipTo(frames, []byte(guardMagic)); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
 	for {
-		kind, payload, err := readFrame(p.link.Out)
+		kind, payload, err := readFrame(frames)
 		if err != nil {
-			return fmt.Errorf("%s on %s: %w (%w)", p.name, p.host, errGuardLost, err)
+			return fmt.Errorf("%s on %s: %w (%w)", p.name, p.host, errGuardLost, p.whyLost(err))
+		}
+		select {
+		case p.heard <- struct{}{}:
+		default:
 		}
 		switch kind {
 		case frameRefused:
@@ -244,9 +288,12 @@ func (p *Guarded) Stop(grace time.Duration) error {
 	p.mu.Lock()
 	p.stopped = true
 	p.mu.Unlock()
-	if err := p.frames.write(frameStop, []byte(strconv.FormatInt(grace.Milliseconds(), 10))); err != nil {
-		p.link.In.Close()
-	}
+	// A connection that takes nothing more must not keep Stop from ending.
+	go func() {
+		if p.frames.write(frameStop, []byte(strconv.FormatInt(grace.Milliseconds(), 10))) != nil {
+			p.link.In.Close()
+		}
+	}()
 	timer := time.NewTimer(grace + endBound)
 	defer timer.Stop()
 	select {
@@ -255,8 +302,7 @@ func (p *Guarded) Stop(grace time.Duration) error {
 	case <-timer.C:
 		// Without its guard the kernel kills the process, and the guard ends the
 		// group when its input does.
-		p.link.In.Close()
-		p.link.Close()
+		p.letGo()
 		return fmt.Errorf("%s on %s: process %d still there %v after it was to be killed", p.name, p.host, p.pid, endBound)
 	}
 }
@@ -300,25 +346,4 @@ func (p *Guarded) CPU() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cpu, nil
-}
-
-// skipTo reads past the first occurrence of mark, which must come soon: what
-// precedes it is what login scripts of a node print.
-func skipTo(r io.Reader, mark []byte) error {
-	var seen []byte
-	one := make([]byte, 1)
-	for !bytes.HasSuffix(seen, mark) {
-		if len(seen) > frameLimit {
-			return fmt.Errorf("%d bytes of other output where it should have announced itself", len(seen))
-		}
-		if _, err := io.ReadFull(r, one); err != nil {
-			return fmt.Errorf("it ended before it announced itself, after %q: %w", tailOf(seen, 200), err)
-		}
-		seen = append(seen, one[0])
-	}
-	return nil
-}
-
-func tailOf(text []byte, n int) []byte {
-	return bytes.TrimSpace(text[max(0, len(text)-n):])
 }

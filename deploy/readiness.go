@@ -7,33 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/esched/esched/deploy/daskrpc"
 )
 
-// pollInterval is how often the scheduler is asked who has registered.
+// pollInterval is how often the scheduler is asked who has registered, unless
+// its answers take long.
 const pollInterval = 50 * time.Millisecond
+
+// verdictDelay is how long a lost worker's deployment goes on starting, to see
+// whether others do better: only then its host is to blame.
+const verdictDelay = 30 * time.Second
 
 // logLines is how many lines of a log an error shows.
 const logLines = 8
 
-// schedulerInfo is what Dask's scheduler writes into its scheduler file, and
-// what it answers when asked for its identity.
+// schedulerInfo is what counts of what Dask's scheduler writes into its
+// scheduler file.
 type schedulerInfo struct {
-	Address  string `json:"address"`
-	Services struct {
-		Dashboard int `json:"dashboard"`
-	} `json:"services"`
-	Workers map[string]struct {
-		Name any `json:"name"`
-	} `json:"workers"`
-
-	text []byte
+	Address string `json:"address"`
 }
 
 // schedulerFile waits for the scheduler file on the first host and gives it to
@@ -62,51 +59,137 @@ func (d *Deployment) schedulerFile(ctx context.Context) (schedulerInfo, error) {
 			}
 			return schedulerInfo{}, err
 		}
-		info := schedulerInfo{text: text}
+		var info schedulerInfo
 		// Dask does not write the file atomically: a part of it is no error.
 		if json.Unmarshal(text, &info) == nil && info.Address != "" {
-			if info.Services.Dashboard == 0 {
-				return info, fmt.Errorf("scheduler on %s: no HTTP port in %s", scheduler.Host, text)
-			}
-			return info, d.put(ctx, map[string][]byte{addressFile: text}, d.hosts[1:])
+			return info, each(d.hosts[1:], func(h Host) error {
+				if err := d.put(ctx, h, map[string][]byte{addressFile: text}); err != nil {
+					bad := &BadHost{h.Name(), RungFiles, err}
+					d.tell(bad.Step())
+					return bad
+				}
+				return nil
+			})
 		}
 	}
 }
 
+// roll is who must register and who has not.
+type roll struct {
+	missing map[string]*Member // by the worker's name
+	lost    map[*Member]error
+	all     int
+	last    error // of the latest question to the scheduler
+}
+
 // awaitWorkers asks the scheduler until every worker has registered.
-func (d *Deployment) awaitWorkers(ctx context.Context, file schedulerInfo) error {
-	client := d.httpClient()
-	defer client.CloseIdleConnections()
-	first := d.hosts[0]
-	url := fmt.Sprintf("http://%s/json/identity.json", net.JoinHostPort(httpHost(first), fmt.Sprint(file.Services.Dashboard)))
-	missing := d.expected()
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	var last error
+func (d *Deployment) awaitWorkers(ctx context.Context) error {
+	ask := &asker{d: d}
+	defer ask.close()
+	r := &roll{missing: d.expected(), lost: map[*Member]error{}}
+	r.all = len(r.missing)
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	var verdict <-chan time.Time
 	for {
-		info, err := identity(ctx, client, url)
-		last = err
-		for _, w := range info.Workers {
-			name := fmt.Sprint(w.Name)
-			if m := missing[name]; m != nil {
-				delete(missing, name)
-				if !slices.Contains(slices.Collect(maps.Values(missing)), m) { // the last of its process
-					d.observe(m, "registered", "")
-				}
-			}
-		}
-		if len(missing) == 0 {
-			d.observe(d.Scheduler(), "registered", file.Address)
-			return nil
-		}
 		select {
 		case loss := <-d.lost:
-			return d.early(loss.Member)
+			if loss.Fatal() {
+				return d.early(loss.Member)
+			}
+			r.lost[loss.Member] = d.early(loss.Member)
+			if verdict == nil {
+				verdict = time.After(verdictDelay)
+			}
+		case <-verdict:
+			return d.judge(r)
 		case <-ctx.Done():
-			return d.unready(ctx, missing, last)
-		case <-ticker.C:
+			return d.unready(ctx, r)
+		case <-wait.C:
+			begin := time.Now()
+			var registered []string
+			registered, r.last = ask.workers(ctx)
+			d.tick(r, registered)
+			// A scheduler with thousands of workers has better to do.
+			wait.Reset(max(pollInterval, 4*time.Since(begin)))
+		}
+		switch {
+		case len(r.missing) == 0:
+			d.observe(d.Scheduler(), string(RungRegistered), d.addr)
+			if d.spec.Apart {
+				d.reach(d.hosts[0], RungRegistered, d.addr)
+			}
+			return nil
+		case len(r.lost) > 0 && (len(d.workerHosts()) == 1 || d.decided(r)):
+			return d.judge(r)
 		}
 	}
+}
+
+// tick takes workers off the roll and tells of processes and hosts that are
+// complete.
+func (d *Deployment) tick(r *roll, registered []string) {
+	for _, name := range registered {
+		m := r.missing[name]
+		if m == nil {
+			continue
+		}
+		delete(r.missing, name)
+		process, host := true, true
+		for _, other := range r.missing {
+			process = process && other != m
+			host = host && other.Host != m.Host
+		}
+		if process {
+			d.observe(m, string(RungRegistered), "")
+		}
+		if host {
+			d.tell(Step{Node: m.Host, State: string(RungRegistered)})
+		}
+	}
+}
+
+// decided tells whether every worker has either registered or been lost.
+func (d *Deployment) decided(r *roll) bool {
+	for _, m := range r.missing {
+		if r.lost[m] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// judge is the error of a deployment that lost workers while it started.
+func (d *Deployment) judge(r *roll) error {
+	byHost := map[string]error{}
+	for _, m := range d.Workers() {
+		if err := r.lost[m]; err != nil && byHost[m.Host] == nil { // others of the host will say the same
+			byHost[m.Host] = err
+		}
+	}
+	return d.blame(byHost)
+}
+
+// blame puts together what went wrong on hosts with workers. What went wrong on
+// all of them is not the fault of any, and told once.
+func (d *Deployment) blame(byHost map[string]error) error {
+	var errs []error
+	for _, h := range d.workerHosts() {
+		err := byHost[h.Name()]
+		if err == nil {
+			continue
+		}
+		bad := &BadHost{h.Name(), RungRegistered, err}
+		d.tell(bad.Step())
+		if len(byHost) == len(d.workerHosts()) {
+			if len(byHost) > 1 {
+				err = fmt.Errorf("alike on all %d hosts: %w", len(byHost), err)
+			}
+			return err
+		}
+		errs = append(errs, bad)
+	}
+	return errors.Join(errs...)
 }
 
 // expected are the workers that must register, by name, with their processes.
@@ -124,51 +207,88 @@ func (d *Deployment) expected() map[string]*Member {
 	return all
 }
 
-func identity(ctx context.Context, client *http.Client, url string) (schedulerInfo, error) {
-	var info schedulerInfo
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return info, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return info, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return info, fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return info, json.NewDecoder(response.Body).Decode(&info)
+// asker asks the scheduler, over one connection as long as that holds.
+type asker struct {
+	d      *Deployment
+	client *daskrpc.Client
 }
 
-func (d *Deployment) httpClient() *http.Client {
-	transport := &http.Transport{} // no proxy: the scheduler is never behind one
-	if dialer, ok := d.hosts[0].(Dialer); ok {
-		transport.DialContext = dialer.Dial
+// workers names the workers that have registered.
+func (a *asker) workers(ctx context.Context) ([]string, error) {
+	var id daskrpc.Identity
+	err := a.ask(ctx, endBound, func(ctx context.Context) (err error) {
+		id, err = a.client.Identity(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &http.Client{Transport: transport, Timeout: endBound}
+	names := make([]string, len(id.Workers))
+	for i, w := range id.Workers {
+		names[i] = w.Name
+	}
+	return names, nil
+}
+
+// ask asks a question within a bound, over a new connection if there is none.
+func (a *asker) ask(ctx context.Context, bound time.Duration, question func(context.Context) error) error {
+	var err error
+	if a.client == nil {
+		if a.client, err = a.d.dialScheduler(ctx, a.d.addr); err != nil {
+			return err
+		}
+	}
+	bounded, release := context.WithTimeoutCause(ctx, bound, fmt.Errorf("no answer within %v", bound))
+	defer release()
+	if err = question(bounded); err != nil {
+		a.close()
+	}
+	return err
+}
+
+func (a *asker) close() {
+	if a.client != nil {
+		a.client.Close()
+		a.client = nil
+	}
 }
 
 // unready says which workers did not register, and what they say themselves.
-func (d *Deployment) unready(ctx context.Context, missing map[string]*Member, last error) error {
+func (d *Deployment) unready(ctx context.Context, r *roll) error {
 	cause := context.Cause(ctx)
 	if !errors.Is(cause, errNotReady) {
 		return cause // given up, nothing is wrong with the workers
 	}
+	byHost := map[string]error{}
 	var logs []string
-	for _, m := range d.Workers() {
-		if slices.Contains(slices.Collect(maps.Values(missing)), m) {
-			logs = append(logs, quoteLog(m.Log))
+	for _, h := range d.workerHosts() {
+		var names []string
+		log := ""
+		for _, m := range d.Workers() {
+			for name, of := range r.missing {
+				if of == m && m.Host == h.Name() {
+					names = append(names, name)
+					log = quoteLog(m.Log)
+				}
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			byHost[h.Name()] = fmt.Errorf("%s not registered within %v: %w%s", strings.Join(names, ", "), d.spec.Ready, errNotReady, log)
+			logs = append(logs, log)
 		}
 	}
-	names := slices.Sorted(maps.Keys(missing))
+	if len(byHost) < len(d.workerHosts()) {
+		return d.blame(byHost)
+	}
+	names := slices.Sorted(maps.Keys(r.missing))
 	const shown = 3 // logs of workers that fail alike say the same
 	text := strings.Join(logs[:min(len(logs), shown)], "")
-	if last != nil && !errors.Is(last, errNotReady) && !errors.Is(last, context.DeadlineExceeded) {
-		text = fmt.Sprintf("; the scheduler's answer was: %v%s", last, text)
+	if r.last != nil && !errors.Is(r.last, errNotReady) {
+		text = fmt.Sprintf("; the scheduler's answer was: %v%s", r.last, text)
 	}
 	return fmt.Errorf("%d of %d workers not registered within %v: %s: %w%s",
-		len(names), len(d.expected()), d.spec.Ready, strings.Join(names, ", "), errNotReady, text)
+		len(names), r.all, d.spec.Ready, strings.Join(names, ", "), errNotReady, text)
 }
 
 // early is the error of a member that ended while the deployment started.

@@ -14,9 +14,6 @@ import (
 	"github.com/esched/esched/runners/record"
 )
 
-// seed makes the bootstrap, and with it the report, the same every time.
-const seed = 20110611
-
 // builder collects what Build finds.
 type builder struct {
 	runs       []*record.Run
@@ -31,20 +28,59 @@ type builder struct {
 	careful    []string
 	// planned counts the measured trials that were planned, where that is known.
 	planned int
+	options Options
+	// shown limits the series of a figure; nil for all.
+	shown func(series int) bool
+	// timelines are those that were read, by condition and series.
+	timelines map[[2]int]*traced
+	// chains are the longest chains of traced trials, in seconds.
+	chains map[*record.Record]float64
+	cores  map[hostOf]int
+	limits map[program]limit
 }
+
+// Options say how a report is made. The zero value is the usual report,
+// without what timelines tell.
+type Options struct {
+	// Timeline reads the times of a trial's tasks: (*record.Run).Timeline. It is
+	// called for a few trials. nil leaves out what they tell.
+	Timeline func(run *record.Run, rec *record.Record) (*record.Timeline, error)
+	// Chain reads only a traced trial's longest chain of tasks, in seconds:
+	// (*record.Run).LongestChain. It is called for every traced trial. nil leaves
+	// it to the few timelines.
+	Chain  func(run *record.Run, rec *record.Record) (float64, error)
+	Layout Layout
+}
+
+// Layout is the order of a report.
+type Layout string
+
+// The layouts. LayoutPaper follows section 5 of the lab report on an external
+// scheduler for Dask, figure by figure.
+const (
+	LayoutUsual Layout = ""
+	LayoutPaper Layout = "paper"
+)
 
 // Build makes the report of one or several runs. Runs of the same experiment
 // add repetitions to the same cells. A damaged or empty run is reported as
 // such; an error means that there is nothing at all to report on.
-func Build(runs []*record.Run) (*Report, error) {
+func Build(runs []*record.Run) (*Report, error) { return BuildWith(runs, Options{}) }
+
+// BuildWith is Build with options.
+func BuildWith(runs []*record.Run, o Options) (*Report, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("report: no runs given")
 	}
-	b := &builder{runs: runs, runOf: make(map[*record.Record]int), seriesOf: make(map[string]int)}
+	b := &builder{runs: runs, options: o, runOf: make(map[*record.Record]int), seriesOf: make(map[string]int)}
 	b.collect()
 	b.nameSeries()
 	b.fillCells()
 	b.compare()
+	b.readTimelines()
+	b.readChains()
+	b.countCores()
+	b.findLimits()
 
 	r := &Report{Schema: Schema, Series: b.series, Ratios: b.ratios}
 	for _, c := range b.cells {
@@ -53,8 +89,8 @@ func Build(runs []*record.Run) (*Report, error) {
 	b.describe(r)
 	r.Headline = b.headline()
 	r.Facts = b.facts()
+	r.Figures = b.lawful(b.figures())
 	r.Careful = b.warn()
-	r.Figures = b.figures()
 	b.tables(r)
 	b.methods(r)
 	return r, nil
@@ -111,6 +147,12 @@ func settings(t record.Trial) string {
 	var words []string
 	for _, k := range slices.Sorted(maps.Keys(t.Settings)) {
 		words = append(words, fmt.Sprintf("%s=%v", k, t.Settings[k]))
+	}
+	switch n := t.WorkerMemoryB; {
+	case n > 0:
+		words = append(words, "worker memory "+memory(n))
+	case n < 0:
+		words = append(words, "worker memory as Dask chooses")
 	}
 	return strings.Join(words, " ")
 }
@@ -237,12 +279,16 @@ func (c *Cell) summarise() {
 	if len(x) > 0 {
 		c.GeoMean, c.Median, c.Mean = new(stats.GeoMean(x)), new(stats.Median(x)), new(stats.Mean(x))
 		c.Min, c.Max = new(slices.Min(x)), new(slices.Max(x))
-		c.Interval = stats.GeoMeanInterval(x, seed)
+		c.Interval = stats.GeoMeanInterval(x, stats.Seed)
 	}
-	var tasks, moved, busy, had float64
+	var tasks, moved, busy, had, worker, client float64
 	for _, rec := range c.records {
 		tasks += float64(rec.Tasks)
 		moved += float64(rec.BytesMoved)
+		client = max(client, float64(rec.DriverPeakBytes))
+		for _, w := range rec.PerWorker {
+			worker = max(worker, float64(w.PeakBytes))
+		}
 		if len(rec.PerWorker) > 0 {
 			for _, w := range rec.PerWorker {
 				busy += w.BusyS
@@ -255,6 +301,12 @@ func (c *Cell) summarise() {
 	}
 	if had > 0 {
 		c.Utilization = new(busy / had)
+	}
+	if worker > 0 {
+		c.WorkerPeak = new(worker)
+	}
+	if client > 0 {
+		c.ClientPeak = new(client)
 	}
 }
 
@@ -299,7 +351,7 @@ func (b *builder) compare() {
 			if other == nil || c.series == base || b.series[c.series].Baseline && c.series < base {
 				continue
 			}
-			r := stats.CompareTimes(c.makespans, other.makespans, seed)
+			r := stats.CompareTimes(c.makespans, other.makespans, stats.Seed)
 			if r == nil {
 				continue
 			}

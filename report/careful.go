@@ -39,9 +39,12 @@ func (b *builder) warn() []string {
 		add("There is no baseline: no trial ran under unmodified Dask, so nothing here tells what external scheduling costs.")
 	}
 	add(b.fewRepetitions())
+	all = append(all, b.stoppedEarly()...)
 	add(b.noisyCells())
 	add(b.fallbackShare())
 	add(b.disturbedTrials())
+	add(b.tracedTrials())
+	add(b.unknownChains())
 	add(b.bestOfMany())
 	add(b.machines())
 	return append(all, b.careful...)

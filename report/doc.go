@@ -9,6 +9,9 @@
 //
 // [Build] makes a [Report], which holds every number and every sentence; the
 // writers (HTML, JSON, CSV, Markdown) only set them in type, so that all show
-// the same. It reads nothing from disk, knows no other package of esched than
-// runners/record, and judges no result beyond what an interval says.
+// the same. A figure that breaks the rules of charts.Figure.Lawful is left out,
+// and the report says so. It reads nothing from disk (timelines, the times of
+// the tasks of single trials, come through [Options]), knows no other package
+// of esched than runners/record, and judges no result beyond what an interval
+// says.
 package report

@@ -19,30 +19,51 @@ const aidInterval = "Large symbols are geometric means with 95 % intervals, smal
 // figures returns the figures in the order of the page.
 func (b *builder) figures() []charts.Figure {
 	var all []charts.Figure
+	if b.options.Layout == LayoutPaper {
+		all = b.paperFigures()
+	} else {
+		all = b.usualFigures()
+	}
+	for i := range all {
+		all[i].Table = "data-" + all[i].ID
+	}
+	return all
+}
+
+// lawful leaves out figures that would mislead, and says so.
+func (b *builder) lawful(all []charts.Figure) []charts.Figure {
+	return slices.DeleteFunc(all, func(f charts.Figure) bool {
+		err := f.Lawful()
+		if err != nil {
+			b.careful = append(b.careful, fmt.Sprintf("The figure %s was left out: %s.", f.ID, strings.ReplaceAll(err.Error(), "\n", ", ")))
+		}
+		return err != nil
+	})
+}
+
+func (b *builder) usualFigures() []charts.Figure {
+	var all []charts.Figure
+	group := func(name string, fs ...*charts.Figure) {
+		for _, f := range fs {
+			if f != nil {
+				f.Group = name
+				all = append(all, *f)
+			}
+		}
+	}
+	group("All workloads", b.heatFigure())
 	for _, workload := range b.workloads() {
 		panel := b.panel(workload)
 		if len(panel) == 0 {
 			continue
 		}
-		group := func(fs ...*charts.Figure) {
-			for _, f := range fs {
-				if f != nil {
-					f.Group = workload
-					all = append(all, *f)
-				}
-			}
-		}
-		group(b.makespanFigure(workload, panel), b.ratioFigure(workload, panel))
-		group(b.scalingFigures(workload)...)
-		group(b.utilizationFigure(workload, panel[len(panel)-1]))
+		group(workload, b.makespanFigure(workload, panel), b.ratioFigure(workload, panel))
+		group(workload, b.scalingFigures(workload)...)
+		group(workload, b.utilizationFigure(workload, panel[len(panel)-1]))
 	}
-	if f := b.latencyFigure(); f != nil {
-		f.Group = "decisions"
-		all = append(all, *f)
-	}
-	for i := range all {
-		all[i].Table = "data-" + all[i].ID
-	}
+	group("Tasks", b.timelineFigures()...)
+	group("Decisions", b.latencyFigure(), b.overheadFigure())
+	group("Time", b.clockFigure())
 	return all
 }
 
@@ -138,6 +159,9 @@ func (b *builder) makespanFigure(workload string, panel []int) *charts.Figure {
 	x, places := b.sizeAxis(panel)
 	rows := len(panel) == 1
 	for s, series := range b.series {
+		if !b.shows(s) {
+			continue
+		}
 		mark := charts.Mark{Series: series.Name, Color: s, Shape: charts.Line}
 		raw := charts.Mark{Series: series.Name, Color: s, Shape: charts.Raw}
 		for i, condition := range panel {
@@ -187,38 +211,8 @@ func (b *builder) makespanFigure(workload string, panel []int) *charts.Figure {
 	return f
 }
 
-func (b *builder) makespanFinding(workload string, panel []int) string {
-	wins := make(map[int]int)
-	winner, contenders := -1, 0
-	for _, condition := range panel {
-		var best *Cell
-		contenders = 0
-		for s := range b.series {
-			if c := b.cell(condition, s); c != nil && c.GeoMean != nil {
-				contenders++
-				if best == nil || *c.GeoMean < *best.GeoMean {
-					best = c
-				}
-			}
-		}
-		wins[best.series]++
-		if winner < 0 || wins[best.series] >= wins[winner] {
-			winner = best.series
-		}
-	}
-	name := b.series[winner].Name
-	last := b.cell(panel[len(panel)-1], winner)
-	on := plural(b.conditions[panel[0]].Workers, "worker")
-	switch {
-	case contenders == 1 && len(panel) == 1:
-		return fmt.Sprintf("%s %s takes %s s with %s and %s", workload, last.Size, number(FormatSeconds, *last.GeoMean), name, on)
-	case len(panel) == 1:
-		return fmt.Sprintf("%s is the fastest on %s %s with %s: %s s", name, workload, last.Size, on, number(FormatSeconds, *last.GeoMean))
-	case wins[winner] == len(panel):
-		return fmt.Sprintf("%s is the fastest on %s at all %d sizes with %s", name, workload, len(panel), on)
-	}
-	return fmt.Sprintf("%s is the fastest on %s at %d of %d sizes with %s", name, workload, wins[winner], len(panel), on)
-}
+// shows tells whether a figure is about a series.
+func (b *builder) shows(series int) bool { return b.shown == nil || b.shown(series) }
 
 func point(x, y float64, iv *stats.Interval, name string) charts.Point {
 	p := charts.Point{X: x, Y: y, Name: name}
@@ -256,7 +250,7 @@ func (b *builder) ratioFigure(workload string, panel []int) *charts.Figure {
 	if len(rows) == 0 {
 		return nil
 	}
-	f := &charts.Figure{ID: slug("ratio", workload), Parity: new(1.0)}
+	f := &charts.Figure{ID: slug("ratio", workload), Parity: new(1.0), Base: "beside each ratio, and in its data"}
 	f.X.Name = "makespan relative to " + rows[0].Baseline + " (ratio)"
 	f.Y.Name = "scheduler and policy"
 	highest := 1.0
@@ -284,7 +278,7 @@ func (b *builder) ratioFigure(workload string, panel []int) *charts.Figure {
 	}
 	f.X.Max = charts.NiceMax(highest * 1.05)
 	f.Title = ratioFinding(workload, b.conditions[panel[0]], rows)
-	f.Aid = fmt.Sprintf("Left of the line at 1 is faster than %s. Bars are 95 %% intervals; one that crosses the line is undecided. Beside: the ratio and the two times it is made of.", rows[0].Baseline)
+	f.Aid = fmt.Sprintf("Left of the line at 1 is faster than %s. Bars are 95 %% intervals; one that crosses the line is undecided. Beside, where there is room, and in the data: the ratio and the two times it is made of.", rows[0].Baseline)
 	if len(rows) < all {
 		f.Aid += " The smallest sizes are only in the tables."
 	}

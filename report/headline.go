@@ -105,17 +105,29 @@ func (b *builder) headline() string {
 	best := ratios[0]
 	s := b.series[best.series]
 	subject := s.Name
-	if s.Policy != "" && len(ratios) > 1 {
-		subject = "the " + strings.TrimSuffix(strings.SplitN(s.Name, "/", 2)[0], " ")
+	scheduler, several := b.external(ratios)
+	if s.Policy != "" && len(ratios) > 1 && !several {
+		subject = "the " + scheduler
 	}
 	text := fmt.Sprintf("%s, %s took %s times the makespan of %s%s", on, subject, number(FormatRatio, best.Value), best.Baseline, interval(best.Interval, FormatRatio))
 	if best.Interval == nil {
 		text += fmt.Sprintf(" (%s: not enough for an interval)", plural(best.N, "repetition"))
 	}
-	if subject != s.Name {
+	switch {
+	case subject != s.Name:
 		text += fmt.Sprintf("; the best of its %d policies was %s", len(ratios), s.Policy)
+	case several:
+		text += fmt.Sprintf("; it was the best of %d kinds of external scheduling", len(ratios))
 	}
 	return text + "."
+}
+
+// external names the scheduler of the first ratio, and tells whether others
+// have ones with further schedulers.
+func (b *builder) external(ratios []Ratio) (scheduler string, several bool) {
+	of := func(r Ratio) string { name, _, _ := strings.Cut(b.series[r.series].Name, "/"); return name }
+	scheduler = of(ratios[0])
+	return scheduler, slices.ContainsFunc(ratios, func(r Ratio) bool { return of(r) != scheduler })
 }
 
 // fastest says which series was fastest where nothing can be compared with a
@@ -170,7 +182,11 @@ func (b *builder) timesFact() string {
 	}
 	text := fmt.Sprintf("There, %s and %s", show(b.mainBaseline()), show(ratios[0].series))
 	if last := ratios[len(ratios)-1]; len(ratios) > 1 {
-		text += fmt.Sprintf("; the slowest policy, %s, took %s times %s%s", b.series[last.series].Policy, number(FormatRatio, last.Value), last.Baseline, interval(last.Interval, FormatRatio))
+		slowest := "the slowest policy, " + b.series[last.series].Policy
+		if _, several := b.external(ratios); several {
+			slowest = "the slowest of them, " + last.Series
+		}
+		text += fmt.Sprintf("; %s, took %s times %s%s", slowest, number(FormatRatio, last.Value), last.Baseline, interval(last.Interval, FormatRatio))
 	}
 	return text + "."
 }

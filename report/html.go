@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/esched/esched/report/assets"
-	"github.com/esched/esched/report/charts"
 )
 
 // manyTrials is the number of trials from which on rows open without the
@@ -21,60 +20,37 @@ const manyTrials = 2000
 // WriteHTML writes the report as one HTML file that needs nothing but itself.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p, err := r.page()
-	if err != nil {
-		return fmt.Errorf("report as HTML: %w", err)
+	if err == nil {
+		err = writePage(w, assets.Page, p)
 	}
-	t, err := template.New("page").Parse(assets.Page)
 	if err != nil {
-		return fmt.Errorf("report as HTML: %w", err)
-	}
-	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report as HTML: %w", err)
 	}
 	return nil
 }
 
+// numberTables are the tables of results, in the order of the page.
+var numberTables = []string{TablePublished, TableCells, TableSpread, TableRatios, TableTests, TableSpeedup, TableBounds, TableDecisions, TableOverhead, TableClocks}
+
 // page is what the template is given.
 type page struct {
 	*Report
-	Style    template.CSS
-	Date     string
-	Contents []link
-	Groups   []figureGroup
-	Numbers  []htmlTable
-	Trials   htmlTable
-	Warmups  htmlTable
-	Setup    []htmlTable
+	furniture
+	Date    string
+	Groups  []figureGroup
+	Numbers []htmlTable
+	Trials  htmlTable
+	Warmups htmlTable
+	Setup   []htmlTable
 
-	DetailNote     string
-	Experiments    []experiment
-	EChartsVersion string
-	Notice         string
-	Licence        string
-	D3             string
-	Details        template.JS
-	ECharts        template.JS
-	FigureScript   template.JS
-	Script         template.JS
+	DetailNote  string
+	Experiments []experiment
+	Details     template.JS
 }
-
-type link struct{ ID, Name string }
 
 type figureGroup struct {
 	ID, Name string
 	Figures  []htmlFigure
-}
-
-type htmlFigure struct {
-	charts.Figure
-	Count  string
-	Legend []legendEntry
-	Data   htmlTable
-}
-
-type legendEntry struct {
-	Name   string
-	Symbol template.HTML
 }
 
 type htmlTable struct {
@@ -84,8 +60,8 @@ type htmlTable struct {
 	Body    template.HTML
 	Tall    bool
 	Count   string
-	// Align is the style that sets numbers to the right: once for a column, not
-	// in each cell.
+	// Align is the style that sets numbers to the right and keeps them and short
+	// names in one line: once for a column, not in each cell.
 	Align string
 	// Same tells the columns that are left out because all rows agree in them.
 	Same string
@@ -94,36 +70,26 @@ type htmlTable struct {
 type htmlColumn struct {
 	Name   string
 	Number bool
+	Whole  bool // words that are not to be broken
 }
 
 func (r *Report) page() (*page, error) {
-	p := &page{
-		Report: r, Style: template.CSS(assets.Style), Script: template.JS(assets.Script), ECharts: template.JS(assets.ECharts),
-		EChartsVersion: assets.EChartsVersion, Notice: assets.EChartsNotice, Licence: assets.EChartsLicence, D3: assets.D3Licence,
-		Experiments: r.experiments,
+	furniture, figures, err := furnish("report", r.Figures, r.Table)
+	if err != nil {
+		return nil, err
 	}
+	p := &page{Report: r, furniture: furniture, Experiments: r.experiments}
 	if !r.Date.IsZero() {
 		p.Date = r.Date.UTC().Format("2 January 2006")
 	}
-	var scripts []string
-	for _, f := range r.Figures {
-		option, err := charts.Option(f)
-		if err != nil {
-			return nil, err
-		}
-		about, err := json.Marshal(map[string]any{"id": f.ID, "alt": f.Alt, "height": f.Height(), "parity": f.Parity})
-		if err != nil {
-			return nil, err
-		}
-		scripts = append(scripts, fmt.Sprintf("Object.assign(%s, {option: () => (%s)})", about, option))
+	for _, f := range figures {
 		if n := len(p.Groups); n == 0 || p.Groups[n-1].Name != f.Group {
 			p.Groups = append(p.Groups, figureGroup{ID: slug("figures", f.Group), Name: f.Group})
 		}
 		g := &p.Groups[len(p.Groups)-1]
-		g.Figures = append(g.Figures, htmlFigure{Figure: f, Count: plural(f.N, "trial"), Legend: legend(f), Data: newHTMLTable(r.Table(f.Table), "")})
+		g.Figures = append(g.Figures, f)
 	}
-	p.FigureScript = template.JS("[" + strings.Join(scripts, ",\n") + "]")
-	for _, id := range []string{TableCells, TableRatios, TableSpeedup, TableDecisions, TableClocks} {
+	for _, id := range numberTables {
 		if t := r.Table(id); len(t.Rows) > 0 {
 			p.Numbers = append(p.Numbers, newHTMLTable(t, ""))
 		}
@@ -135,16 +101,7 @@ func (r *Report) page() (*page, error) {
 	}
 	p.Trials, p.Warmups = newHTMLTable(r.Table(TableTrials), "trials"), newHTMLTable(r.Table(TableWarmups), "")
 	p.contents()
-	var align strings.Builder
-	for _, t := range slices.Concat(p.Numbers, p.Setup, []htmlTable{p.Trials, p.Warmups}) {
-		align.WriteString(t.Align)
-	}
-	for _, g := range p.Groups {
-		for _, f := range g.Figures {
-			align.WriteString(f.Data.Align)
-		}
-	}
-	p.Style += template.CSS(align.String())
+	p.align(p.Numbers, p.Setup, []htmlTable{p.Trials, p.Warmups})
 	return p, p.writeDetails()
 }
 
@@ -220,9 +177,10 @@ func newHTMLTable(t *Table, id string) htmlTable {
 			words = append(words, c.Name+" "+c.Text(t.Rows[0][i]))
 			continue
 		}
-		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Format != FormatText})
+		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Format != FormatText, c.Key == "trial" || c.Key == "workload"})
 	}
-	h.Align = alignment(t.ID, h.Columns)
+	h.Align = alignment(t.ID, h.Columns, func(c htmlColumn) bool { return c.Number }, "text-align:right") +
+		alignment(t.ID, h.Columns, func(c htmlColumn) bool { return c.Number || c.Whole }, "white-space:nowrap")
 	h.Same = strings.Join(words, " · ")
 	// Not by the template: a table of 10,000 rows takes it seconds, and end tags
 	// that HTML does not ask for a fifth of the page.
@@ -260,17 +218,18 @@ func newHTMLTable(t *Table, id string) htmlTable {
 	return h
 }
 
-func alignment(id string, columns []htmlColumn) string {
+// alignment is a rule for the cells of some columns.
+func alignment(id string, columns []htmlColumn, of func(htmlColumn) bool, style string) string {
 	var selectors []string
 	for i, c := range columns {
-		if c.Number {
+		if of(c) {
 			selectors = append(selectors, fmt.Sprintf(`[data-table="%s"]>tbody>tr:not(.open)>td:nth-child(%d)`, id, i+1))
 		}
 	}
 	if selectors == nil {
 		return ""
 	}
-	return strings.Join(selectors, ",") + "{text-align:right}\n"
+	return strings.Join(selectors, ",") + "{" + style + "}\n"
 }
 
 // sameColumns finds the columns that describe the set-up and have one value in
@@ -287,40 +246,4 @@ func sameColumns(t *Table) []bool {
 		}
 	}
 	return same
-}
-
-// legend names the series of a figure with the symbols they are drawn with.
-func legend(f charts.Figure) []legendEntry {
-	if len(f.Y.Categories) > 0 {
-		return nil // the rows have names
-	}
-	var all []legendEntry
-	seen := make(map[string]bool)
-	for _, m := range f.Marks {
-		if seen[m.Series] || m.Shape == charts.Raw {
-			continue
-		}
-		seen[m.Series] = true
-		all = append(all, legendEntry{m.Series, symbol(m)})
-	}
-	return all
-}
-
-// symbol draws a series' symbol as ECharts does in the figure.
-func symbol(m charts.Mark) template.HTML {
-	color := "var(" + charts.ColorName(m.Color) + ")"
-	shape := ""
-	switch {
-	case m.Shape == charts.Dashed:
-		shape = `<path d="M0 7h14" stroke="` + color + `" stroke-width="2" stroke-dasharray="4 3"/>`
-	case m.Shape == charts.Steps:
-		shape = `<path d="M0 7h14" stroke="` + color + `" stroke-width="3"/>`
-	default:
-		shape = map[string]string{
-			"circle": `<circle cx="7" cy="7" r="5"`, "rect": `<path d="M2 2h10v10h-10z"`, "triangle": `<path d="M7 2l5.5 10h-11z"`,
-			"diamond": `<path d="M7 1l5 6-5 6-5-6z"`, "plus": `<path d="M2 5h3v-3h4v3h3v4h-3v3h-4v-3h-3z"`, "nose": `<path d="M2 2h10l-5 10z"`,
-			"round": `<rect x="2" y="2" width="10" height="10" rx="3"`,
-		}[charts.SymbolName(m.Color)] + ` fill="` + color + `"/>`
-	}
-	return template.HTML(`<svg viewBox="0 0 14 14" aria-hidden="true">` + shape + `</svg>`)
 }

@@ -63,6 +63,7 @@ func (b *builder) runMethods(run *record.Run) string {
 		fmt.Fprintf(&text, ", in %d sessions (it was resumed)", m.Sessions)
 	}
 	fmt.Fprintf(&text, ". The order of trials and the random choices of policies come from the seed %d.", m.Seed)
+	text.WriteString(stoppingMethods(m))
 	if m.Git != "" {
 		fmt.Fprintf(&text, " The experiment file's repository was at %s.", m.Git)
 	}
@@ -105,7 +106,15 @@ func (b *builder) measureMethods() string {
 	text := fmt.Sprintf("A trial is one execution of a workload of one size under one scheduler and policy on one number of workers; each was repeated up to %s. ", plural(repetitions, "time"))
 	return text + "Its makespan is the time from the client's submit call to the last result at the client, by the client's monotonic clock; waiting for nodes, deploying and warming up are separate clocks and no part of it. " +
 		"Trials were run in blocks, one fresh deployment of scheduler and workers a block and one block for each repetition, in a shuffled order, so that slow changes of the machine do not favour a series. " +
-		"Decision latency is the time that a placement took as Dask's event loop saw it."
+		"Decision latency is the time that a placement took as Dask's event loop saw it." + b.traceMethods() + b.boundMethods()
+}
+
+// traceMethods tells how the times of tasks were noted, where they were.
+func (b *builder) traceMethods() string {
+	if b.tracedTrials() == "" {
+		return ""
+	}
+	return " Times of tasks were noted by a plugin in Dask's scheduler, on the scheduler's clock, which workers adjust theirs to by the middle of a heartbeat's round trip; figures of tasks show one trial of each series, and where there were more tasks than were to be kept, evenly spaced ones in the order of their ends."
 }
 
 func (b *builder) statisticsMethods() string {
@@ -131,8 +140,10 @@ func (b *builder) statisticsMethods() string {
 		text += "Where too few repetitions could be paired, the interval is Welch's on logarithms. "
 	}
 	if used[stats.MethodBootstrap] {
-		text += fmt.Sprintf("From %d repetitions on, intervals are bias-corrected and accelerated bootstrap intervals with %s resamples and a fixed seed. ", stats.BootstrapSample, count(stats.Resamples))
+		text += fmt.Sprintf("From %d repetitions on, intervals are bias-corrected and accelerated bootstrap intervals with %s resamples and a fixed seed, at a level raised for the size of the sample (Hesterberg, 2015, expanded percentiles). ", stats.BootstrapSample, count(stats.Resamples))
 	}
+	text += "That samples are normal is assumed of logarithms and not tested, which samples of this size do not allow: where a reader doubts it, the rank tests, the medians with intervals by order statistics, and every single value are in the tables. " +
+		"Series are also compared with the main baseline by rank tests (Wilcoxon's signed ranks of pairs, else Mann and Whitney's), with Holm's correction for all comparisons of this report. "
 	return text + fmt.Sprintf("With fewer than %d repetitions no interval is given. Intervals are not corrected for the number of comparisons. Cost ratios are never averaged over workloads.", stats.MinSample)
 }
 

@@ -97,8 +97,12 @@ type Cell struct {
 	// Utilization is the workers' busy time over what their threads had.
 	Utilization *float64 `json:"utilization"`
 	BytesMoved  *float64 `json:"bytes_moved"`
-	Decisions   int      `json:"decisions"`
-	Fallbacks   int      `json:"fallbacks"`
+	// WorkerPeak and ClientPeak are the most bytes that any worker and the
+	// client had resident in any of the trials; nil when unknown.
+	WorkerPeak *float64 `json:"worker_peak_bytes"`
+	ClientPeak *float64 `json:"client_peak_bytes"`
+	Decisions  int      `json:"decisions"`
+	Fallbacks  int      `json:"fallbacks"`
 
 	series    int
 	condition int

@@ -62,7 +62,7 @@ func (b *builder) scaling() []scaled {
 		for i, c := range g {
 			p := scalePoint{workers: c.Workers, n: c.N, time: *c.GeoMean, interval: c.Interval, speedup: 1}
 			if i > 0 {
-				if r := stats.CompareTimes(g[0].makespans, c.makespans, seed); r != nil {
+				if r := stats.CompareTimes(g[0].makespans, c.makespans, stats.Seed); r != nil {
 					p.speedup, p.gain = r.Value, r.Interval
 				}
 			}

@@ -17,6 +17,11 @@ const (
 	TableRatios    = "ratios"
 	TableSpeedup   = "speedup"
 	TableDecisions = "decisions"
+	TableBounds    = "bounds"
+	TableOverhead  = "overhead"
+	TableTests     = "tests"
+	TableSpread    = "spread"
+	TablePublished = "published"
 	TableClocks    = "clocks"
 	TableTrials    = "trials"
 	TableWarmups   = "warmups"
@@ -26,7 +31,8 @@ const (
 )
 
 func (b *builder) tables(r *Report) {
-	r.Tables = append(r.Tables, b.cellTable(), b.ratioTable(), b.speedupTable(), b.decisionTable(), b.clockTable())
+	r.Tables = append(r.Tables, b.publishedTable(), b.cellTable(), b.spreadTable(), b.ratioTable(), b.testTable(), b.speedupTable(), b.boundTable(),
+		b.decisionTable(), b.overheadTable(), b.clockTable())
 	trials := slices.Clone(b.records)
 	slices.SortStableFunc(trials, func(x, y *record.Record) int {
 		return cmp.Or(
@@ -74,7 +80,8 @@ func (b *builder) cellTable() Table {
 		Column{"median_s", "Median (s)", FormatSeconds}, Column{"mean_s", "Mean (s)", FormatSeconds},
 		Column{"min_s", "Min (s)", FormatSeconds}, Column{"max_s", "Max (s)", FormatSeconds},
 		Column{"tasks", "Tasks", FormatCount}, Column{"tasks_per_s", "Tasks/s", FormatCount},
-		Column{"utilization", "Workers busy (%)", FormatPercent}, Column{"bytes_moved", "Moved (MiB)", FormatBytes}, paramsColumn(),
+		Column{"utilization", "Workers busy (%)", FormatPercent}, Column{"bytes_moved", "Moved (MiB)", FormatBytes},
+		Column{"worker_peak_bytes", "Worker's peak (MiB)", FormatBytes}, Column{"client_peak_bytes", "Client's peak (MiB)", FormatBytes}, paramsColumn(),
 	)}
 	for _, c := range b.cells {
 		lo, hi, method := ends(c.Interval)
@@ -82,7 +89,7 @@ func (b *builder) cellTable() Table {
 		if c.Tasks != nil && c.Mean != nil {
 			rate = *c.Tasks / *c.Mean // all tasks over all time: the mean of a rate is the harmonic one
 		}
-		t.add(append(c.Condition.values(), c.Series, c.N, c.Failed, c.GeoMean, lo, hi, method, c.Median, c.Mean, c.Min, c.Max, c.Tasks, rate, c.Utilization, c.BytesMoved, c.Params)...)
+		t.add(append(c.Condition.values(), c.Series, c.N, c.Failed, c.GeoMean, lo, hi, method, c.Median, c.Mean, c.Min, c.Max, c.Tasks, rate, c.Utilization, c.BytesMoved, c.WorkerPeak, c.ClientPeak, c.Params)...)
 	}
 	return t
 }
@@ -173,36 +180,6 @@ func p50(q *record.Quantiles) float64 { return q.P50 }
 func p95(q *record.Quantiles) float64 { return q.P95 }
 func p99(q *record.Quantiles) float64 { return q.P99 }
 
-// clockTable adds up where the time of each run went. The clocks of a block
-// are in each of its records and count once.
-func (b *builder) clockTable() Table {
-	t := Table{ID: TableClocks, Title: "Where the time went", Columns: []Column{
-		{"run", "Run", FormatText}, {"blocks", "Deployments", FormatCount}, {"queue_s", "Waiting for nodes (s)", FormatSeconds}, {"deploy_s", "Deploying (s)", FormatSeconds},
-		{"warmup_s", "Warm-up (s)", FormatSeconds}, {"run_s", "Trials (s)", FormatSeconds}, {"makespan_s", "of it makespans (s)", FormatSeconds},
-	}, Note: "Waiting, deploying and warming up happen once for each deployment and are no part of any makespan."}
-	for i, run := range b.runs {
-		blocks := make(map[int]*record.Record)
-		var queue, deploy, warmup, running, makespan float64
-		for _, rec := range b.records {
-			if b.runOf[rec] != i {
-				continue
-			}
-			running += rec.RunS
-			if rec.Status == record.StatusOK {
-				makespan += rec.MakespanS
-			}
-			if blocks[rec.Block] == nil {
-				blocks[rec.Block] = rec
-				queue, deploy, warmup = queue+rec.QueueS, deploy+rec.DeployS, warmup+rec.WarmupS
-			}
-		}
-		if len(blocks) > 0 {
-			t.add(cmp.Or(run.Manifest.ID, run.Dir, "unnamed run"), len(blocks), queue, deploy, warmup, running, makespan)
-		}
-	}
-	return t
-}
-
 func (b *builder) trialTable(id, title string, records []*record.Record) Table {
 	t := Table{ID: id, Title: title, Columns: []Column{
 		{"order", "#", FormatCount}, {"status", "Status", FormatText}, {"workload", "Workload", FormatText}, {"size", "Size", FormatText},
@@ -229,6 +206,21 @@ func (b *builder) trialTable(id, title string, records []*record.Record) Table {
 	return t
 }
 
+// workerMemory tells the limit of workers' memory as the workers had it, the
+// least of several.
+func workerMemory(rec *record.Record) string {
+	var least int64
+	for _, w := range rec.PerWorker {
+		if w.LimitBytes > 0 && (least == 0 || w.LimitBytes < least) {
+			least = w.LimitBytes
+		}
+	}
+	if least == 0 {
+		return ""
+	}
+	return memory(least) + " a worker"
+}
+
 // detail is what a row of the table of trials opens: pairs of a name and a
 // value in words.
 type detail struct {
@@ -250,6 +242,7 @@ func newDetail(rec *record.Record) detail {
 	add("Parameters", rec.ParamString())
 	add("Settings", settings(rec.Trial))
 	add("Environment", rec.Environment)
+	add("Memory limit", workerMemory(rec))
 	add("Hosts", strings.Join(rec.Hosts, ", "))
 	if !rec.Started.IsZero() {
 		add("Started", rec.Started.UTC().Format("2006-01-02 15:04:05 UTC"))

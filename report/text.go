@@ -7,33 +7,18 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	"github.com/esched/esched/internal/hint"
 )
 
 // WriteJSON writes everything the report says as one JSON object. Numbers are
 // in full; what has no value is null.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("report as JSON: %w", err)
-	}
-	return nil
-}
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, "report", r) }
 
 // WriteCSV writes one table (TableTrials, TableCells, …) with a line of keys,
 // numbers in full, and empty fields for what has no value.
 func (r *Report) WriteCSV(w io.Writer, table string) error {
-	t := r.Table(table)
-	if t == nil {
-		var ids []string
-		for _, t := range r.Tables {
-			ids = append(ids, t.ID)
-		}
-		err := fmt.Errorf("report has no table %q", table)
-		return hint.WithExit(hint.With(err, "choose one of: "+strings.Join(ids, ", ")), hint.ExitUsage)
+	t, err := r.named(table)
+	if err != nil {
+		return err
 	}
 	c := csv.NewWriter(w)
 	line := make([]string, len(t.Columns))
@@ -78,59 +63,11 @@ func full(v any) string {
 
 // WriteMarkdown writes the sentences and all tables but those of figures.
 func (r *Report) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n**%s**\n", markdown(r.Title), markdown(r.Headline))
-	list := func(title string, lines []string) {
-		if len(lines) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n", title)
-		for _, l := range lines {
-			fmt.Fprintf(&b, "- %s\n", markdown(l))
+	var tables []*Table
+	for i := range r.Tables {
+		if !strings.HasPrefix(r.Tables[i].ID, "data-") {
+			tables = append(tables, &r.Tables[i])
 		}
 	}
-	list("Facts", r.Facts)
-	list("Be careful", r.Careful)
-	for _, t := range r.Tables {
-		if strings.HasPrefix(t.ID, "data-") || len(t.Rows) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n", markdown(t.Title))
-		if t.Note != "" {
-			fmt.Fprintf(&b, "%s\n\n", markdown(t.Note))
-		}
-		for _, c := range t.Columns {
-			fmt.Fprintf(&b, "| %s ", markdown(c.Name))
-		}
-		b.WriteString("|\n")
-		for _, c := range t.Columns {
-			if c.Format == FormatText {
-				b.WriteString("| --- ")
-			} else {
-				b.WriteString("| ---: ")
-			}
-		}
-		b.WriteString("|\n")
-		for _, row := range t.Rows {
-			for i, v := range row {
-				fmt.Fprintf(&b, "| %s ", markdown(t.Columns[i].Text(v)))
-			}
-			b.WriteString("|\n")
-		}
-	}
-	b.WriteString("\n## How it was measured\n")
-	for _, p := range r.Methods {
-		fmt.Fprintf(&b, "\n%s\n", markdown(p))
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("report as Markdown: %w", err)
-	}
-	return nil
-}
-
-// markdown escapes what Markdown would take for markup, and line ends, which
-// would end a table's row.
-func markdown(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`).Replace(s)
+	return prose{r.Title, r.Headline, r.Facts, r.Careful, "How it was measured", r.Methods}.writeMarkdown(w, "report", tables)
 }

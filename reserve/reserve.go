@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -24,16 +25,13 @@ type Request struct {
 
 // Check refuses a request that makes no sense for any queue.
 func (r Request) Check() error {
-	usage := func(err error, mend string) error {
-		return hint.WithExit(hint.With(err, mend), hint.ExitUsage)
-	}
 	switch {
 	case !filepath.IsAbs(r.Run):
 		return fmt.Errorf("reservation: run directory %q is not an absolute path", r.Run)
 	case r.Nodes < 1:
-		return usage(fmt.Errorf("reservation of %d nodes", r.Nodes), "ask for at least one node")
+		return hint.Usage(fmt.Errorf("reservation of %d nodes", r.Nodes), "ask for at least one node")
 	case r.Claim <= 0:
-		return usage(fmt.Errorf("reservation for %v", r.Claim), "set a claim longer than zero")
+		return hint.Usage(fmt.Errorf("reservation for %v", r.Claim), "set a claim longer than zero")
 	}
 	return nil
 }
@@ -75,6 +73,19 @@ type Reservation interface {
 	Release(ctx context.Context) error
 }
 
+// Extender is implemented by a [Reservation] whose queue may let its nodes go
+// on beyond their deadline.
+type Extender interface {
+	// Extend asks for so much more time, or a little more where the queue counts
+	// in minutes, and returns the new deadline. An error is the reason against it:
+	// then everything is as it was, unless it wraps [ErrUnknown]. Only a
+	// reservation that runs can be extended.
+	Extend(ctx context.Context, by time.Duration) (deadline time.Time, err error)
+}
+
+// ErrFixed is wrapped by the errors of queues that lengthen no reservation.
+var ErrFixed = errors.New("the queue lengthens no reservations")
+
 // Reserver obtains reservations from one kind of queue.
 type Reserver interface {
 	// Kind is the name of the queue's kind: "local", "slurm".
@@ -91,6 +102,17 @@ type Reserver interface {
 	Attach(e Entry) (Reservation, error)
 }
 
+// Adopter is implemented by a [Reserver] that can go on with a reservation
+// which another run made and left.
+type Adopter interface {
+	// Adopt enters the reservation for the run of the request and returns it, when
+	// it is waiting or running, was asked for on the same terms, and has the
+	// nodes and nine tenths of the time for the request. Otherwise it returns
+	// nil. Where nobody but esched grants nodes, the claim begins anew instead.
+	// The caller has made sure that nobody works on the entry's run.
+	Adopt(ctx context.Context, r Request, e Entry) (Reservation, error)
+}
+
 // Entry is a ledger line's content: a reservation that a run made and that
 // was not released by it so far.
 type Entry struct {
@@ -102,4 +124,13 @@ type Entry struct {
 	// may tell another one.
 	Deadline time.Time `json:"deadline,omitzero"`
 	Cluster  string    `json:"cluster,omitempty"`
+	// Nodes is how many were asked for, Terms what else was asked for, in the
+	// queue's words. A kind that adopts reservations enters both.
+	Nodes int    `json:"nodes,omitempty"`
+	Terms string `json:"terms,omitempty"`
+	// Name is the queue's for the reservation, where ids are not told or may come
+	// twice.
+	Name string `json:"name,omitempty"`
+	// Hosts are the nodes, where the ledger is what grants them.
+	Hosts []string `json:"hosts,omitempty"`
 }

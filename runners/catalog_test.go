@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/workloads/presets"
 )
 
@@ -65,6 +67,26 @@ func testCatalog() Catalog {
 		Clusters: []ClusterEntry{
 			{Name: "local", MaxNodes: 64},
 			{Name: "slurm", Options: []Parameter{{Name: "partition", Type: String}}},
+			{
+				Name: "list",
+				Options: []Parameter{
+					{Name: "hosts", Type: Texts, Required: true, Check: func(text string) error {
+						if strings.Contains(text, " ") {
+							return hint.With(fmt.Errorf("%q has a space", text), "write one host in each text")
+						}
+						return nil
+					}},
+					{Name: "quiet", Type: Bool},
+					{Name: "wait", Type: Duration, Min: 1, Max: 3600, Default: time.Minute},
+				},
+				Limit: func(options map[string]any) int { hosts, _ := options["hosts"].([]string); return len(hosts) },
+				Check: func(options map[string]any) (string, error) {
+					if options["quiet"] == true && options["wait"] == time.Hour {
+						return "wait", hint.With(errors.New("an hour of silence"), "wait less, or tell")
+					}
+					return "", nil
+				},
+			},
 		},
 	}
 }
@@ -83,9 +105,30 @@ simulations = [1000, 2000]
 chunk = 100
 `
 
-func mustLoad(t testing.TB, text string) *Experiment {
+// sampleCatalog knows also the clusters of the sample that the program writes.
+// What their options mean is tested where they are described.
+func sampleCatalog() Catalog {
+	c := withPrograms()
+	var options []Parameter
+	for kind, names := range map[Type][]string{
+		String: {"partition", "account", "constraint", "launcher", "user", "ssh_config", "interface", "scratch",
+			"environment_on", "scheduler_node", "bad_nodes", "working_hours"},
+		Int: {"max_nodes", "claims"}, Duration: {"queue_wait", "max_claim", "silence"}, Texts: {"native", "hosts"}, Bool: {"tls"},
+	} {
+		for _, name := range names {
+			options = append(options, Parameter{Name: name, Type: kind, Max: 1e6})
+		}
+	}
+	c.Clusters = []ClusterEntry{{Name: "local", MaxNodes: 64, Options: options},
+		{Name: "slurm", Options: options}, {Name: "das", Options: options}, {Name: "static", Options: options}}
+	return c
+}
+
+func mustLoad(t testing.TB, text string) *Experiment { return mustLoadFrom(t, text, testCatalog()) }
+
+func mustLoadFrom(t testing.TB, text string, c Catalog) *Experiment {
 	t.Helper()
-	e, err := Load("experiments.toml", []byte(text), testCatalog())
+	e, err := Load("experiments.toml", []byte(text), c)
 	if err != nil {
 		t.Fatalf("Load: %v", err)
 	}
@@ -94,7 +137,7 @@ func mustLoad(t testing.TB, text string) *Experiment {
 
 func TestDefaultExperiment(t *testing.T) {
 	t.Parallel()
-	e := mustLoad(t, string(presets.Default()))
+	e := mustLoadFrom(t, string(presets.Default()), sampleCatalog())
 	p := BuildPlan(e)
 	if have, want := p.Trials(), 90; have != want {
 		t.Errorf("trials: have %d, want %d", have, want)
@@ -132,10 +175,11 @@ func TestSampleComments(t *testing.T) {
 		t.Fatalf("examples were not activated:\n%s", text)
 	}
 	text = strings.Replace(text, `["dask", "sidekick"]`, `["dask", "sidekick", "dask-tuned", "sidekick-stock"]`, 1)
-	e := mustLoad(t, text)
+	e := mustLoadFrom(t, text, sampleCatalog())
 	// 2 sizes x 3 numbers of workers x (1 + 4 + 1 + 4) series, without 2 sizes
-	// x 2 policies x 1 number of workers, and one trial.
-	if have, want := len(e.cells), 60-4+1; have != want {
+	// x 2 policies x 1 number of workers, and one trial; likewise one size of a
+	// program.
+	if have, want := len(e.cells), 60-4+1+30-2; have != want {
 		t.Errorf("cells: have %d, want %d", have, want)
 	}
 }

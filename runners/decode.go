@@ -25,6 +25,11 @@ const (
 	maxRetries        = 100
 	maxWarmup         = 100
 	maxSeed           = 1<<53 - 1 // exact in every reader of JSON
+
+	// leastWorkerMemory, in bytes, is about what an idle worker holds: with less,
+	// it would never take a task.
+	leastWorkerMemory = 100_000_000
+	maxWorkerMemory   = 1 << 50
 )
 
 // workerDask is how an experiment names Dask's own workers.
@@ -99,6 +104,7 @@ func (l *loader) experiment(e *Experiment, values map[string]any) {
 	schedulers := l.schedulers(e, t)
 	policies := l.policies(e, t)
 	l.checkPairing(e, t)
+	l.programs(e, t)
 	workloads, excludes, trials := l.tables(t, "workload"), l.tables(t, "exclude"), l.tables(t, "trial")
 	for i, sub := range workloads {
 		l.workload(e, i, sub)
@@ -125,7 +131,7 @@ func (l *loader) settings(e *Experiment, t *table) {
 		l.wrongValue(child("", "name"), "use up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit",
 			"name %q cannot be part of a directory's name", e.Name)
 	}
-	e.Repetitions = int(t.integer("repetitions", 3, 1, maxRepetitions))
+	l.repetitions(e, t)
 	e.Seed = t.integer("seed", 1, 0, maxSeed)
 	e.ClaimTime = t.duration("claim_time", 15*time.Minute, time.Second, longest)
 	e.PollInterval = t.duration("poll_interval", 15*time.Second, time.Second, time.Hour)
@@ -137,6 +143,12 @@ func (l *loader) settings(e *Experiment, t *table) {
 	}
 	e.Retries = int(t.integer("retries", 1, 0, maxRetries))
 	e.Warmup = int(t.integer("warmup", 1, 0, maxWarmup))
+	e.Data = t.text("data", "")
+	if e.Data != "" && !strings.HasPrefix(e.Data, "/") && !strings.HasPrefix(e.Data, "~/") {
+		// A run that is resumed elsewhere must find the same data.
+		l.wrongValue(child("", "data"), `write it from the root or from your home directory, as in "~/data"`,
+			"data = %q is not an absolute path", e.Data)
+	}
 	e.Environment = t.text("environment", "default")
 	l.checkEnvironment(e.Environment)
 	e.Nodes = t.integers("nodes", []int{1}, 1, maxNodes)
@@ -145,6 +157,7 @@ func (l *loader) settings(e *Experiment, t *table) {
 		e.Worker = kind
 	}
 	e.Threads = int(t.integer("threads", 1, 1, maxThreads))
+	e.WorkerMemoryB = t.workerMemory()
 }
 
 func (l *loader) firstGiven(t *table, keys ...string) string {
@@ -232,28 +245,6 @@ func (l *loader) named(t *table, key string) map[string]subtable {
 			continue
 		}
 		out[name] = subtable{child(path, name), m}
-	}
-	return out
-}
-
-// options reads the options of a kind into a map.
-func (t *table) options(params []Parameter) map[string]any {
-	var out map[string]any
-	for _, p := range params {
-		value, path, ok := t.take(p.Name)
-		if ok {
-			value, ok = t.parameter(p, path, value)
-		} else if p.Required {
-			t.wrongKey(t.path, "add a line: "+p.Name+" = ...", "%s%s is missing", t.label, p.Name)
-		} else if p.Default != nil {
-			value, ok = p.Default, true
-		}
-		if ok {
-			if out == nil {
-				out = map[string]any{}
-			}
-			out[p.Name] = value
-		}
 	}
 	return out
 }

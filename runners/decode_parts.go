@@ -9,52 +9,6 @@ import (
 	"github.com/esched/esched/runners/record"
 )
 
-// clusters reads the tables [clusters.NAME] and the key that chooses one.
-func (l *loader) clusters(e *Experiment, t *table) {
-	e.Clusters = map[string]Cluster{}
-	tables := l.named(t, "clusters")
-	if _, described := tables["local"]; !described {
-		c := Cluster{Name: "local", Kind: "local"}
-		if entry, ok := l.cat.cluster("local"); ok {
-			c.Options, c.maxNodes = l.table("", "", nil).options(entry.Options), entry.MaxNodes
-		}
-		e.Clusters["local"] = c
-	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		e.Clusters[name] = l.cluster(name, tables[name])
-	}
-	if sub, ok := t.values["cluster"].(map[string]any); ok {
-		t.known = append(t.known, "cluster")
-		l.wrongKey(child("", "cluster"), "describe clusters in tables [clusters.NAME]; the key cluster names the one to use",
-			"cluster is a table (%s), not a name", strings.Join(slices.Sorted(maps.Keys(sub)), ", "))
-		return
-	}
-	e.Cluster = e.Clusters[t.oneOf("cluster", "cluster", "local", slices.Sorted(maps.Keys(e.Clusters)))]
-}
-
-func (l *loader) cluster(name string, sub subtable) Cluster {
-	t := l.table(sub.path, label("[clusters.%s]", name), sub.values)
-	var kinds []string
-	for _, k := range l.cat.Clusters {
-		kinds = append(kinds, k.Name)
-	}
-	c := Cluster{Name: name, Kind: t.oneOf("kind", "kind", "", kinds)}
-	if _, given := sub.values["kind"]; !given {
-		l.wrongKey(sub.path, "add a line with kind = one of: "+strings.Join(kinds, ", "), "%skind is missing", t.label)
-	}
-	entry, ok := l.cat.cluster(c.Kind)
-	if !ok {
-		return c // its keys cannot be judged
-	}
-	if name == "local" && c.Kind != "local" {
-		l.wrongValue(child(sub.path, "kind"), "give the cluster another name",
-			"%sthe cluster named local is this machine, its kind cannot be %q", t.label, c.Kind)
-	}
-	c.Options, c.maxNodes = t.options(entry.Options), entry.MaxNodes
-	t.finish()
-	return c
-}
-
 // schedulers reads the tables [scheduler.NAME] and the list of those to run.
 // It returns all that exist.
 func (l *loader) schedulers(e *Experiment, t *table) map[string]SchedulerSpec {
@@ -234,6 +188,9 @@ func (l *loader) workload(e *Experiment, index int, sub subtable) {
 			w.Grid[p.Name] = values
 		}
 	}
+	if entry.Open {
+		w.Grid, w.entry.Params = t.open()
+	}
 	t.finish()
 	e.Workloads = append(e.Workloads, w)
 }
@@ -326,6 +283,16 @@ func (l *loader) trial(e *Experiment, index int, sub subtable, schedulers map[st
 		return
 	}
 	c.params = t.options(entry.Params)
+	if entry.Open {
+		c.params = map[string]any{}
+		grid, _ := t.open()
+		for name, values := range grid {
+			if len(values) > 1 {
+				l.wrongValue(child(sub.path, name), "write one value", "%s%s is a list", t.label, name)
+			}
+			c.params[name] = values[0]
+		}
+	}
 	t.finish()
 	c.entry = entry
 	e.extra = append(e.extra, c)

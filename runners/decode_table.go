@@ -98,6 +98,8 @@ func adviceFor(want Type) string {
 		return "write a number without quotes, as in 0.5"
 	case String:
 		return `write it in quotes, as in "montecarlo"`
+	case Bool:
+		return "write true or false, without quotes"
 	}
 	return ""
 }
@@ -183,7 +185,7 @@ func (t *table) checkText(path, what string, value any) (string, bool) {
 		return "", false
 	}
 	if s == "" {
-		t.wrongValue(path, "write a value between the quotes, or remove the line", "%s%s is empty", t.label, what)
+		t.wrongValue(path, "write a value between the quotes", "%s%s is empty", t.label, what)
 		return "", false
 	}
 	return s, true
@@ -270,33 +272,41 @@ func (t *table) duration(key string, fallback, low, high time.Duration) time.Dur
 	if !ok {
 		return fallback
 	}
+	d, ok := t.checkDuration(path, key, value, low, high)
+	if !ok {
+		return fallback
+	}
+	return d
+}
+
+func (t *table) checkDuration(path, what string, value any, low, high time.Duration) (time.Duration, bool) {
 	const try = `write it as "90s", "1m30s" or "00:01:30"`
 	var d time.Duration
 	switch v := value.(type) {
 	case int64:
 		if v > int64(high/time.Second) || v < 0 {
-			t.outside(path, key, v, plainDuration(low), plainDuration(high), v < 0)
-			return fallback
+			t.outside(path, what, v, plainDuration(low), plainDuration(high), v < 0)
+			return 0, false
 		}
 		d = time.Duration(v) * time.Second
 	case string:
 		var err error
 		if d, err = parseDuration(v); err != nil {
-			t.wrongValue(path, try, "%s%s = %q %v", t.label, key, v, err)
-			return fallback
+			t.wrongValue(path, try, "%s%s = %q %v", t.label, what, v, err)
+			return 0, false
 		}
 	case time.Time:
-		t.wrongValue(path, "write it in quotes: \""+v.Format(time.TimeOnly)+"\"", "%s%s is a time of day, not a length of time", t.label, key)
-		return fallback
+		t.wrongValue(path, "write it in quotes: \""+v.Format(time.TimeOnly)+"\"", "%s%s is a time of day, not a length of time", t.label, what)
+		return 0, false
 	default:
-		t.wrongValue(path, try, "%s%s is %s, not a length of time", t.label, key, typeName(value))
-		return fallback
+		t.wrongValue(path, try, "%s%s is %s, not a length of time", t.label, what, typeName(value))
+		return 0, false
 	}
 	if d < low || d > high {
-		t.outside(path, key, quoteText(value), plainDuration(low), plainDuration(high), d < low)
-		return fallback
+		t.outside(path, what, quoteText(value), plainDuration(low), plainDuration(high), d < low)
+		return 0, false
 	}
-	return d
+	return d, true
 }
 
 // longest bounds every duration of a file, so that sums do not overflow.
@@ -337,53 +347,4 @@ func parseDuration(s string) (time.Duration, error) {
 		total = total*60 + int64(n)
 	}
 	return min(time.Duration(total)*time.Second, longest+time.Second), nil
-}
-
-// parameter checks one value of a parameter and returns it in the
-// parameter's type.
-func (t *table) parameter(p Parameter, path string, value any) (any, bool) {
-	switch p.Type {
-	case String:
-		s, ok := t.checkText(path, p.Name, value)
-		if !ok {
-			return nil, false
-		}
-		if p.Choices != nil && !slices.Contains(p.Choices, s) {
-			t.wrongValue(path, chooseOne(s, p.Choices), "%sunknown %s %q", t.label, p.Name, s)
-			return nil, false
-		}
-		return s, true
-	case Int:
-		low, high := p.wholeBounds()
-		n, ok := t.checkInteger(path, p.Name, value, low, high)
-		return n, ok
-	}
-	f, ok := value.(float64)
-	if n, isInt := value.(int64); isInt {
-		f, ok = float64(n), true
-	}
-	if !ok || math.IsNaN(f) || math.IsInf(f, 0) {
-		t.wrongType(path, p.Name, value, Float)
-		return nil, false
-	}
-	if high := p.high(); f < p.Min || f > high {
-		t.outside(path, p.Name, value, fmt.Sprint(p.Min), fmt.Sprint(high), f < p.Min)
-		return nil, false
-	}
-	return f, true
-}
-
-func (p Parameter) high() float64 {
-	if p.Max == 0 {
-		return math.MaxFloat64
-	}
-	return p.Max
-}
-
-func (p Parameter) wholeBounds() (low, high int64) {
-	low, high = int64(p.Min), math.MaxInt64
-	if p.Max != 0 && p.Max < math.MaxInt64 {
-		high = int64(p.Max)
-	}
-	return low, high
 }

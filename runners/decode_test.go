@@ -68,6 +68,12 @@ var mistakes = []struct{ name, old, new string }{
 	{"unknown cluster kind", `seed = 7`, `clusters.das6 = { kind = "slrum" }`},
 	{"cluster as a table", `[[workload]]`, "[cluster.das6]\nkind = \"slurm\"\n[[workload]]"},
 	{"cluster as a name and a table", `seed = 7`, "cluster = \"das6\"\n[cluster.das6]\nkind = \"slurm\""},
+	{"cluster without its list", `seed = 7`, `clusters.a = { kind = "list" }`},
+	{"item of a list refused", `seed = 7`, "clusters.a = { kind = \"list\", hosts = [\"n1\", \"n 2\", 3, \"n1\"] }"},
+	{"text for true or false", `seed = 7`, `clusters.a = { kind = "list", hosts = "n1", quiet = "yes" }`},
+	{"option's duration", `seed = 7`, `clusters.a = { kind = "list", hosts = "n1", wait = "2h" }`},
+	{"options that do not go together", `seed = 7`, `clusters.a = { kind = "list", hosts = "n1", quiet = true, wait = "1h" }`},
+	{"more nodes than the list has", `seed = 7`, "cluster = \"a\"\nnodes = [1, 3]\nclusters.a = { kind = \"list\", hosts = [\"n1\", \"n2\"] }"},
 	{"unknown environment", `seed = 7`, `environment = "defualt"`},
 	{"environment path missing", `seed = 7`, `environment = "/missing/env"`},
 	{"unknown choice", `seed = 7`, `scheduler.mine = { kind = "sidekick", slots = "stok" }`},
@@ -100,6 +106,11 @@ var mistakes = []struct{ name, old, new string }{
 	{"far too many trials", `repetitions = 2`, "repetitions = 1000\nnodes = [" + numbers(1, 60) + "]"},
 	{"negative number", `repetitions = 2`, `repetitions = -1`},
 	{"zero workers", `[1, 2]`, `[0]`},
+	{"precision as a percentage", `seed = 7`, `precision = 5`},
+	{"precision as text", `seed = 7`, `precision = "5 %"`},
+	{"bounds without a precision", `seed = 7`, "max_repetitions = 9\nmax_time = \"20m\""},
+	{"fewer at most than at least", `seed = 7`, "precision = 0.05\nmax_repetitions = 1"},
+	{"too many trials in the end", `seed = 7`, "precision = 0.05\nmax_repetitions = 1000\nnodes = [" + numbers(1, 60) + "]"},
 	{"negative seed", `seed = 7`, `seed = -7`},
 	{"not a number", `name = "montecarlo"`, "name = \"synthetic\"\ntask_ms = nan\ntasks = inf"},
 	{"claim of zero", `seed = 7`, `claim_time = "00:00:00"`},
@@ -112,6 +123,9 @@ var mistakes = []struct{ name, old, new string }{
 	{"timeout above claim", `seed = 7`, "timeout = 120\nclaim_time = \"00:01:00\""},
 	{"dask setting of a wrong type", `seed = 7`, `scheduler.mine = { kind = "dask", dask = { a.b = nan, c = 1979-05-27 } }`},
 	{"long line, tabs and colours", `seed = 7`, "nodes = [ " + numbers(1, 50) + ", \t7 ] # \x1b\u00e9"},
+	{"worker memory without a unit", `seed = 7`, `worker_memory = "2 gigs"`},
+	{"worker memory too small", `seed = 7`, `worker_memory = "2 MB"`},
+	{"worker memory misspelt", `seed = 7`, `workers_memory = "2 GB"`},
 	{"unknown kind of worker", `seed = 7`, `worker = "instnat"`},
 	{"instant workers cannot compute", `seed = 7`, `worker = "instant"`},
 	{"several at once", "", "name = \"\"\nrepetitions = 0\nschedulers = [\"dask\", \"sidekik\"]\npolices = []\n\n[[workload]]\nname = \"montecarlo\"\nsimulations = 10\nchunk = \"1\"\n"},
@@ -168,7 +182,7 @@ func TestLoadFillsIn(t *testing.T) {
 		{"repetitions", e.Repetitions, 3}, {"seed", e.Seed, int64(1)}, {"claim", e.ClaimTime, 15 * time.Minute},
 		{"poll", e.PollInterval, 15 * time.Second}, {"timeout", e.Timeout, time.Minute}, {"retries", e.Retries, 1},
 		{"warmup", e.Warmup, 1}, {"cluster", e.Cluster.Kind, "local"}, {"environment", e.Environment, "default"},
-		{"threads", e.Threads, 1}, {"nodes", fmt.Sprint(e.Nodes), "[1]"}, {"workers", fmt.Sprint(e.WorkersPerNode), "[1]"},
+		{"threads", e.Threads, 1}, {"worker memory", e.WorkerMemoryB, int64(0)}, {"nodes", fmt.Sprint(e.Nodes), "[1]"}, {"workers", fmt.Sprint(e.WorkersPerNode), "[1]"},
 		{"grid", fmt.Sprint(e.Workloads[0].Grid), "map[shape:[merge] task_ms:[0] tasks:[1000]]"},
 	} {
 		if c.have != c.want {
@@ -250,5 +264,33 @@ func TestParameterBounds(t *testing.T) {
 	low, high := Parameter{Type: Int, Min: 2}.wholeBounds()
 	if low != 2 || high != math.MaxInt64 {
 		t.Errorf("bounds without a maximum: have %d, %d", low, high)
+	}
+}
+
+// TestClusterOfTheCommandLine judges numbers of nodes by the cluster that is
+// used, not by the one that the file chooses.
+func TestClusterOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(small, "seed = 7", "nodes = 3\nclusters.a = { kind = \"list\", hosts = [\"n1\", \"n2\"], quiet = false }", 1)
+	for _, c := range []struct{ file, chosen, want string }{
+		{"local", "", ""},
+		{"local", "a", "has at most 2, not 3"},
+		{"a", "", "has at most 2, not 3"},
+		{"a", "local", ""},
+	} {
+		catalog := testCatalog()
+		catalog.Cluster = c.chosen
+		e, err := Load("experiments.toml", []byte("cluster = \""+c.file+"\"\n"+text), catalog)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("file %s, chosen %q: want %q, have %v", c.file, c.chosen, c.want, err)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		a := e.Clusters["a"]
+		if fmt.Sprint(a.Options["hosts"], a.Options["quiet"], a.Options["wait"]) != "[n1 n2] false 1m0s" {
+			t.Errorf("options: have %v", a.Options)
+		}
 	}
 }

@@ -20,13 +20,16 @@ type TimeModel struct {
 	DeployS, WarmupS float64
 }
 
-// Guesses for what no earlier run tells, in seconds: a local deployment
-// imports Dask in a few processes one after the other, and a driver process
+// Guesses for what no earlier run tells, in seconds: a deployment imports Dask
+// in all its processes at the same time (on two cores
+// 1.5 s, and as much again with the end of the one before), and a driver process
 // prepares and verifies beside what it measures.
 const (
-	guessedDeployS = 6
+	guessedDeployS = 2.5
+	guessedRemoteS = 6 // a deployment on other machines
 	guessedTrialS  = 5
 	guessedWarmupS = 2
+	guessedStopS   = 2
 )
 
 // LearnTimes takes the medians of earlier records. Only trials that are ok
@@ -85,46 +88,83 @@ type Estimate struct {
 	// Duration.
 	Nodes       int
 	NodeSeconds float64
-	// Claim is the experiment's claim time and Fits whether Duration is within
-	// it.
+	// Claim is the experiment's claim time and Fits whether one is enough.
 	Claim time.Duration
 	Fits  bool
+	// Most is what the plan may grow to; nil when the number of repetitions is
+	// fixed.
+	Most *Growth
+	// Claims is how many claims in a row the plan takes, and TooLong the number
+	// of trials that fit into none.
+	Claims, TooLong int
+}
+
+// Growth is what a plan may grow to until its cells are known precisely enough.
+type Growth struct {
+	Precision   float64 `json:"precision"`
+	Repetitions int     `json:"repetitions"`
+	Trials      int     `json:"trials"`
+	DurationS   float64 `json:"duration_s"`
+	// BudgetS is the time after which no repetition is added; 0: no bound.
+	BudgetS float64 `json:"budget_s,omitempty"`
+}
+
+// growth says what a plan, estimated as it is, may grow to.
+func growth(p *Plan, e *Experiment, est Estimate) *Growth {
+	if e.Stop.Precision == 0 || len(p.Blocks) == 0 {
+		return nil
+	}
+	last := p.Blocks[len(p.Blocks)-1].Repetition
+	each := 0
+	for _, b := range p.Blocks {
+		if b.Repetition == last {
+			each += len(b.Trials)
+		}
+	}
+	g := &Growth{Precision: e.Stop.Precision, Repetitions: max(e.Stop.Most, last), BudgetS: e.Stop.Time.Seconds()}
+	g.Trials = est.Trials + (g.Repetitions-last)*each
+	g.DurationS = est.Duration.Seconds() * float64(g.Trials) / float64(max(est.Trials, 1))
+	if g.BudgetS > 0 {
+		g.DurationS = max(est.Duration.Seconds(), min(g.DurationS, g.BudgetS))
+	}
+	return g
+}
+
+// String says what the plan may grow to.
+func (g Growth) String() string {
+	text := fmt.Sprintf("goes on by whole repetitions until every interval is within %s: at most %d repetitions, %d trials, %s",
+		record.Percent(g.Precision), g.Repetitions, g.Trials, round(seconds(g.DurationS)))
+	if g.BudgetS > 0 {
+		text += fmt.Sprintf(" (max_time is %s)", round(seconds(g.BudgetS)))
+	}
+	return text
 }
 
 // EstimatePlan adds up how long a plan of an experiment will take: from
 // earlier runs where they tell, else from what the workloads guess.
 func EstimatePlan(p *Plan, e *Experiment, times TimeModel) Estimate {
 	est := Estimate{Deployments: len(p.Blocks), Nodes: p.Nodes(), Claim: e.ClaimTime}
-	guesses := map[string]func(map[string]any, int) float64{}
-	for _, c := range e.cells {
-		guesses[c.entry.Name] = c.entry.Seconds
-	}
+	f := NewForecast(e, times)
 	var trials, warmups, deploys float64
 	for _, b := range p.Blocks {
 		for _, t := range b.Trials {
-			seconds, measured := times.Cells[t.Cell()]
+			seconds, measured := f.trial(t)
 			if measured {
 				est.Measured++
-			} else {
-				seconds = guess(guesses[t.Workload], t, guessedTrialS)
 			}
 			trials += seconds
 		}
 		est.Trials += len(b.Trials)
 		est.Warmups += len(b.Warmups)
-		deploys += known(times.DeployS, guessedDeployS)
-		if len(b.Warmups) > 0 {
-			fallback := 0.0
-			for _, t := range b.Warmups {
-				fallback += guess(guesses[t.Workload], t, guessedWarmupS)
-			}
-			warmups += known(times.WarmupS, fallback)
-		}
+		deploys += f.deploy(b)
+		warmups += f.warmup(b)
 	}
 	est.TrialTime, est.WarmupTime, est.DeployTime = seconds(trials), seconds(warmups), seconds(deploys)
 	est.Duration = min(est.TrialTime+est.WarmupTime+est.DeployTime, longestEstimate)
 	est.NodeSeconds = est.Duration.Seconds() * float64(est.Nodes)
-	est.Fits = est.Duration <= est.Claim
+	est.Most = growth(p, e, est)
+	est.Claims, est.TooLong = f.layOut(p, e.ClaimTime)
+	est.Fits = est.Claims <= 1 && est.TooLong == 0
 	return est
 }
 
@@ -163,9 +203,16 @@ func (e Estimate) Arithmetic() string {
 	case e.Measured > 0:
 		known = fmt.Sprintf("%d by earlier runs, %d guessed", e.Measured, e.Trials-e.Measured)
 	}
-	fits := fmt.Sprintf("fits the claim of %s, %s to spare", round(e.Claim), round(e.Claim-e.Duration))
+	kept := collection(e.Claim)
+	fits := fmt.Sprintf("fits the claim of %s, %s to spare (%s are kept for the end)", round(e.Claim), round(e.Claim-kept-e.Duration), round(kept))
 	if !e.Fits {
-		fits = fmt.Sprintf("exceeds the claim of %s by %s", round(e.Claim), round(e.Duration-e.Claim))
+		fits = fmt.Sprintf("takes %d claims of %s (%s of each are kept for its end)", e.Claims, round(e.Claim), round(kept))
+	}
+	if e.TooLong > 0 {
+		fits += fmt.Sprintf("; %d trial(s) fit into none", e.TooLong)
+	}
+	if e.Most != nil {
+		fits += "\n" + e.Most.String()
 	}
 	return fmt.Sprintf("%s = %s for %d trials (%s) + %s for %d deployments + %s for %d warm-ups\n%d node(s) x %s = %.0f node-seconds\n%s",
 		round(e.Duration), round(e.TrialTime), e.Trials, known, round(e.DeployTime), e.Deployments, round(e.WarmupTime), e.Warmups,
@@ -194,6 +241,9 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 		NodeSeconds float64 `json:"node_seconds"`
 		ClaimS      float64 `json:"claim_s"`
 		Fits        bool    `json:"fits"`
+		Claims      int     `json:"claims"`
+		TooLong     int     `json:"too_long,omitempty"`
+		Most        *Growth `json:"most,omitempty"`
 	}{e.Trials, e.Warmups, e.Deployments, e.Measured, e.TrialTime.Seconds(), e.WarmupTime.Seconds(), e.DeployTime.Seconds(),
-		e.Duration.Seconds(), e.Nodes, e.NodeSeconds, e.Claim.Seconds(), e.Fits})
+		e.Duration.Seconds(), e.Nodes, e.NodeSeconds, e.Claim.Seconds(), e.Fits, e.Claims, e.TooLong, e.Most})
 }

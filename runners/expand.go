@@ -1,12 +1,14 @@
 package runners
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/esched/esched/internal/hint"
 	"github.com/esched/esched/runners/record"
 )
 
@@ -31,8 +33,11 @@ func (c *cell) trial(e *Experiment, repetition int) record.Trial {
 	t := record.Trial{
 		Workload: c.entry.Name, Size: size, Params: c.params,
 		Scheduler: c.scheduler.Name, Kind: c.scheduler.Kind, Policy: c.policy, Settings: c.scheduler.settings(),
-		Nodes: c.nodes, Workers: c.nodes * c.workersPerNode, Threads: c.threads, Worker: e.Worker,
-		Environment: e.Environment, Repetition: repetition,
+		Nodes: c.nodes, Workers: c.nodes * c.workersPerNode, Threads: c.threads, WorkerMemoryB: e.WorkerMemoryB, Worker: e.Worker,
+		Environment: e.Environment, Program: c.entry.Program, Repetition: repetition,
+	}
+	if c.entry.Text != nil {
+		t.Program = c.entry.Text(c.params)
 	}
 	t.ID = t.Identity()
 	return t
@@ -135,9 +140,10 @@ func (e *Experiment) grid(decides func(kind string) bool) []cell {
 // sense. The cells that remain are what the plan is made of.
 func (l *loader) checkGrid(e *Experiment) {
 	decides := func(kind string) bool { k, _ := l.cat.kind(kind); return k.Policies }
-	total := (e.size(decides) + float64(len(e.extra))) * float64(e.Repetitions)
+	all := e.size(decides) + float64(len(e.extra))
+	total := all * float64(max(e.Repetitions, e.Stop.Most))
 	if total > maxTrials || math.IsNaN(total) {
-		l.mistakeInFile("shorten a list, or leave repetitions out", "%.0f trials are more than the largest allowed, %d", total, maxTrials)
+		l.mistakeInFile("shorten a list, or use fewer repetitions", "%.0f trials are more than the largest allowed, %d", total, maxTrials)
 		return
 	}
 	l.checkNodes(e)
@@ -168,7 +174,7 @@ func (l *loader) checkGrid(e *Experiment) {
 		}
 	}
 	if len(kept) == 0 && len(l.mistakes) == 0 {
-		l.wrongKey(e.excludes[0].path, "remove one of the [[exclude]] tables, or add a condition to it", "nothing is left to run: the [[exclude]] tables leave out all %d cells of the grid", int(total)/e.Repetitions)
+		l.wrongKey(e.excludes[0].path, "remove one of the [[exclude]] tables, or add a condition to it", "nothing is left to run: the [[exclude]] tables leave out all %d cells of the grid", int(all))
 	}
 	e.cells = kept
 }
@@ -212,7 +218,7 @@ func (l *loader) checkPoints(e *Experiment) {
 		}
 		err := entry.Check(maps.Clone(params))
 		if err != nil {
-			l.wrongKey(path, "change one of the values", "%s %s: %v (%s)", table, entry.Name, err, record.Trial{Params: params}.ParamString())
+			l.wrongKey(path, cmp.Or(hint.Of(err), "change one of the values"), "%s %s: %v (%s)", table, entry.Name, err, record.Trial{Params: params}.ParamString())
 		}
 		return err == nil
 	}

@@ -17,8 +17,11 @@ type Experiment struct {
 	Path   string
 	Source []byte
 
-	Name        string
+	Name string
+	// Repetitions is their number, with a precision the least one.
 	Repetitions int
+	// Stop ends the repetitions when it has a precision.
+	Stop Stop
 	// Seed orders the plan and seeds the policies.
 	Seed int64
 	// ClaimTime is for how long nodes are reserved, PollInterval the time
@@ -37,6 +40,8 @@ type Experiment struct {
 	// a command line may choose another one than Cluster.
 	Clusters    map[string]Cluster
 	Environment string
+	// Data is the directory with the data sets, "" for the usual one.
+	Data string
 	// Schedulers are those the grid runs; each is "dask", "sidekick" or one that
 	// the file describes.
 	Schedulers     []SchedulerSpec
@@ -44,10 +49,14 @@ type Experiment struct {
 	Nodes          []int
 	WorkersPerNode []int
 	Threads        int
+	// WorkerMemoryB limits the memory of each worker, as in [record.Trial].
+	WorkerMemoryB int64
 	// Worker is the kind of the workers: empty for Dask's own, or
 	// [record.WorkerInstant].
 	Worker    string
 	Workloads []Workload
+	// Programs are the user's own workloads, by name.
+	Programs map[string]Program
 
 	excludes []exclusion
 	extra    []cell // of [[trial]] tables
@@ -59,6 +68,10 @@ type Cluster struct {
 	Name    string         `json:"name"`
 	Kind    string         `json:"kind"`
 	Options map[string]any `json:"options,omitempty"`
+
+	// File is the experiment file that describes it: paths in Options are
+	// relative to that file's directory.
+	File string `json:"-"`
 
 	maxNodes int // 0: no limit known
 }
@@ -117,6 +130,14 @@ type Catalog struct {
 	CheckEnvironment func(path string) error
 	// Clusters are the kinds of clusters. Kind "local" must be there.
 	Clusters []ClusterEntry
+	// FindProgram finds a script or the files that a command names, relative to
+	// the experiment file, and returns them with a digest; the error carries a
+	// hint. nil allows no programs.
+	FindProgram func(script string, command []string) (Program, error)
+	// Cluster is the name of the cluster to use instead of the one that the file
+	// chooses; "" leaves the choice to the file. One that the file does not
+	// describe is for [Experiment.OnCluster] to refuse.
+	Cluster string
 }
 
 // WorkloadEntry describes a workload. All functions but Size are optional.
@@ -127,6 +148,10 @@ type WorkloadEntry struct {
 	Params []Parameter
 	// Instant tells that it can run on workers that execute nothing.
 	Instant bool
+	// Open tells that it takes parameters of any name, Program identifies its
+	// text: both are for a user's own.
+	Open    bool
+	Program string
 	// Check says what is wrong with a combination of parameters whose values
 	// are each in bounds.
 	Check func(params map[string]any) error
@@ -137,6 +162,9 @@ type WorkloadEntry struct {
 	Warmup func(params map[string]any) map[string]any
 	// Seconds guesses the duration of a trial on so many workers.
 	Seconds func(params map[string]any, workers int) float64
+	// Text identifies what files that the parameters name say, as Program
+	// identifies the text of a program.
+	Text func(params map[string]any) string
 }
 
 // KindEntry describes a kind of scheduler.
@@ -153,6 +181,12 @@ type ClusterEntry struct {
 	Options []Parameter
 	// MaxNodes bounds the number of nodes when the kind has a limit; 0: none.
 	MaxNodes int
+	// Limit bounds the number of nodes that execute tasks by the options, 0: no
+	// limit known; it is optional and goes before MaxNodes.
+	Limit func(options map[string]any) int
+	// Check says what is wrong with options whose values are each in bounds,
+	// with a hint, and which option it is about. Optional.
+	Check func(options map[string]any) (name string, err error)
 }
 
 // Type is the type of a parameter's value.
@@ -163,17 +197,27 @@ const (
 	Int    Type = "a whole number"
 	Float  Type = "a number"
 	String Type = "text"
+	Bool   Type = "true or false"
+	// Duration is written as durations of the file are.
+	Duration Type = "a length of time"
+	// Texts is one text or a list of different ones.
+	Texts Type = "a list of texts"
 )
 
-// Parameter describes a parameter of a workload or an option of a kind.
+// Parameter describes a parameter of a workload or an option of a kind. The
+// value is an int64, float64, string, bool, time.Duration or []string by its
+// type; parameters of workloads are of the first three types only.
 type Parameter struct {
 	Name string
 	Type Type
-	// Min and Max bound numbers, both included; with Max 0 there is no upper
-	// bound (and no parameter may be negative unless Min is).
+	// Min and Max bound numbers, and lengths of time in seconds, both included;
+	// with Max 0 there is no upper bound (and no parameter may be negative unless
+	// Min is).
 	Min, Max float64
-	// Choices are the values that a text may have; nil: any.
+	// Choices are the values that a text may have; nil: any. Check says what is
+	// wrong with a text (each of several), with a hint; nil accepts all.
 	Choices []string
+	Check   func(text string) error
 	// Default is used when the file gives no value; nil leaves the parameter
 	// out. A Required one has no default.
 	Default  any

@@ -27,6 +27,8 @@ type Block struct {
 	// WorkersPerNode and Threads shape the deployment.
 	WorkersPerNode int `json:"workers_per_node"`
 	Threads        int `json:"threads"`
+	// WorkerMemoryB limits the memory of each worker, as in a trial.
+	WorkerMemoryB int64 `json:"worker_memory_bytes,omitempty"`
 	// Worker is the kind of the workers, as in a trial.
 	Worker     string `json:"worker,omitempty"`
 	Repetition int    `json:"repetition"`
@@ -58,6 +60,14 @@ type SchedulerSpec struct {
 // Maps in the trials are shared between them and must not be changed.
 func BuildPlan(e *Experiment) *Plan {
 	p := &Plan{Name: e.Name, Seed: e.Seed}
+	for repetition := 1; repetition <= e.Repetitions; repetition++ {
+		p.Blocks = append(p.Blocks, e.repetition(repetition)...)
+	}
+	return p
+}
+
+// repetition returns the blocks of one pass over all cells, in its own order.
+func (e *Experiment) repetition(number int) []Block {
 	type shape struct {
 		scheduler               string
 		nodes, workers, threads int
@@ -72,23 +82,20 @@ func BuildPlan(e *Experiment) *Plan {
 		}
 		members[s] = append(members[s], c)
 	}
-	for repetition := 1; repetition <= e.Repetitions; repetition++ {
-		draw := rand.New(rand.NewPCG(uint64(e.Seed), uint64(repetition)))
-		blocks := make([]Block, 0, len(order))
-		for _, s := range order {
-			blocks = append(blocks, buildBlock(e, members[s], repetition, draw))
-		}
-		draw.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
-		p.Blocks = append(p.Blocks, blocks...)
+	draw := rand.New(rand.NewPCG(uint64(e.Seed), uint64(number)))
+	blocks := make([]Block, 0, len(order))
+	for _, s := range order {
+		blocks = append(blocks, buildBlock(e, members[s], number, draw))
 	}
-	return p
+	draw.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+	return blocks
 }
 
 // buildBlock makes one repetition of cells that share a deployment.
 func buildBlock(e *Experiment, cells []*cell, repetition int, draw *rand.Rand) Block {
 	first := cells[0]
 	b := Block{Scheduler: first.scheduler, Nodes: first.nodes, WorkersPerNode: first.workersPerNode,
-		Threads: first.threads, Worker: e.Worker, Repetition: repetition, Warmups: buildWarmups(e, cells)}
+		Threads: first.threads, WorkerMemoryB: e.WorkerMemoryB, Worker: e.Worker, Repetition: repetition, Warmups: buildWarmups(e, cells)}
 	for _, c := range cells {
 		b.Trials = append(b.Trials, c.trial(e, repetition))
 	}

@@ -17,7 +17,8 @@ type Site interface {
 	// Reserve obtains the nodes of the whole run and returns when they are
 	// granted. It bounds its wait itself.
 	Reserve(ctx context.Context, tell func(record.Event)) (Grant, error)
-	// Deploy starts what a block needs and returns when it is ready. It bounds
+	// Deploy starts what a block needs and returns when it is ready. An error
+	// that wraps [ErrStore] ends the run, others the attempt. It bounds
 	// its wait itself, and leaves nothing behind when it returns an error.
 	Deploy(ctx context.Context, b Block, tell func(record.Event)) (Deployment, error)
 	// Release gives the nodes back; it does nothing when there are none.
@@ -31,6 +32,9 @@ type Grant struct {
 	Hosts    []record.Host
 	Deadline time.Time
 	Queue    time.Duration
+	// Taken is done when the nodes were taken back before the deadline, with
+	// the reason as its cause; nil when that cannot happen.
+	Taken context.Context
 }
 
 // Deployment executes trials, one at a time.
@@ -56,6 +60,14 @@ var ErrBroken = errors.New("deployment broken")
 // computed and is not right. Such a trial is not tried again.
 var ErrWrong = errors.New("wrong result")
 
+// ErrLate is wrapped by errors of [Deployment.Run] for a trial that has a time
+// limit of its own and exceeded it.
+var ErrLate = errors.New("own time limit exceeded")
+
+// ErrTooFewNodes is wrapped by errors of [Site.Deploy] for a block that asks
+// for more nodes than are usable. Its trials are skipped.
+var ErrTooFewNodes = errors.New("too few nodes")
+
 // Causes for which a run ends before its plan does. [Runner.Run] returns one
 // of the first three, wrapped, when the run can be resumed.
 var (
@@ -69,6 +81,8 @@ var (
 
 	errTimeLimit = errors.New("time limit")
 	errClaimEnds = errors.New("claim ends")
+	// errTaken is a claim that ends before its time.
+	errTaken = fmt.Errorf("%w before its time", errClaimEnds)
 )
 
 // Waits of the runner, each with the reason for its length.
@@ -111,6 +125,15 @@ type Runner struct {
 	Retries int
 	// FailFast skips the rest of the plan after the first trial that is not ok.
 	FailFast bool
+	// Claim is for how long the Site reserves nodes each time, Claims how often
+	// it may do so in a row until the plan is done. With a Claim of 0 its length
+	// is not known beforehand; Claims of 0 means 1.
+	Claim  time.Duration
+	Claims int
+	// Forecast fits trials into a claim; nil is one that knows little.
+	Forecast *Forecast
+	// Sequence lets the plan go on; nil leaves it as it is.
+	Sequence *Sequence
 	// Done holds the records of trials that need not run, by trial id.
 	Done map[string]record.Record
 	// Stop, when closed, ends the run after the trial that is running. Optional.
@@ -124,9 +147,12 @@ type Runner struct {
 	journalErr error // first error of the journal; guarded by telling
 
 	digests map[string]digest // by workload and parameters
+	trials  [][]*progress     // the open ones of each block
+	placed  int               // trials that have got their order
 	grant   Grant
 	outcome Outcome
 	skip    string // why the trials that remain are skipped
+	claim   claim
 }
 
 // Outcome counts the planned trials by what became of them. Open ones have no
@@ -152,62 +178,74 @@ func (o Outcome) String() string {
 	return s
 }
 
-// Run takes every trial of the plan to a final state, tears down what it
-// started and releases the nodes. Failed trials are no error: they are counted
+// Run takes every trial of the plan to a final state, in as many claims as it
+// takes and may, tears down what it started and releases the nodes. Failed trials are no error: they are counted
 // in the Outcome. An error tells why trials remain open; everything that was
 // recorded before stays valid.
 func (r *Runner) Run(ctx context.Context) (Outcome, error) {
-	todo := r.prepare()
-	if r.outcome.Open == 0 {
-		return r.outcome, nil
+	if _, err := r.Prepare(ctx); err != nil {
+		return r.outcome, r.why(ctx, err)
 	}
-	grant, err := r.Site.Reserve(ctx, r.Tell)
-	defer r.release()
-	if err != nil {
-		return r.outcome, r.why(ctx, fmt.Errorf("reservation: %w", err))
-	}
-	r.grant = grant
-	if r.Granted != nil {
-		if err := r.Granted(grant); err != nil {
-			return r.outcome, err
+	for number := 1; r.outcome.Open > 0; number++ {
+		err := r.stopping(ctx) // between two claims
+		if err == nil {
+			err = r.runClaim(ctx, number)
 		}
-	}
-	claimed := ctx
-	if !grant.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		// Time to stop in order is kept back, of a very short claim a tenth.
-		reserve := min(stopGrace, grant.Deadline.Sub(r.Now())/10)
-		claimed, cancel = context.WithDeadlineCause(ctx, grant.Deadline.Add(-reserve), errClaimEnds)
-		defer cancel()
-	}
-	for i, b := range r.Plan.Blocks {
-		w := &blockRun{Runner: r, Block: b, index: i, todo: todo[i], warmups: b.Warmups}
-		if err := w.run(claimed); err != nil {
+		if err != nil {
 			return r.outcome, r.why(ctx, err)
 		}
 	}
 	return r.outcome, r.failure()
 }
 
-// prepare numbers the trials, sets those aside that are done and learns their
-// digests. The result has the open trials of each block.
-func (r *Runner) prepare() [][]*progress {
+// Prepare sets the trials aside that are done, and lets a plan of which nothing
+// is open go on. The outcome says how many trials Run would begin with. Run
+// prepares what is not prepared yet.
+func (r *Runner) Prepare(ctx context.Context) (Outcome, error) {
+	if r.digests != nil {
+		return r.outcome, nil
+	}
 	r.digests = map[string]digest{}
-	todo := make([][]*progress, len(r.Plan.Blocks))
-	order := 0
-	for i, b := range r.Plan.Blocks {
+	if r.Forecast == nil {
+		r.Forecast = &Forecast{}
+	}
+	r.open(0)
+	_, err := r.goOn(ctx)
+	return r.outcome, err
+}
+
+// open numbers the trials of the blocks from the given one on, and learns the
+// digests and times of those that are done.
+func (r *Runner) open(from int) {
+	for i, b := range r.Plan.Blocks[from:] {
+		var todo []*progress
 		for _, t := range b.Trials {
-			order++
+			r.placed++
 			if done, ok := r.Done[t.ID]; ok {
 				r.outcome.OK++
 				r.digests[digestKey(t)] = digest{done.ResultDigest, t}
+				r.timed(t, done.MakespanS)
 				continue
 			}
 			r.outcome.Open++
-			todo[i] = append(todo[i], &progress{trial: t, block: i, order: order, state: Planned})
+			todo = append(todo, &progress{trial: t, block: from + i, order: r.placed, state: Planned})
 		}
+		r.trials = append(r.trials, todo)
 	}
-	return todo
+}
+
+// timed tells the sequence of a trial that is ok.
+func (r *Runner) timed(t record.Trial, makespanS float64) {
+	if r.Sequence != nil {
+		r.Sequence.add(t, makespanS)
+	}
+}
+
+// spent tells the sequence of time that its budget has to pay for.
+func (r *Runner) spent(d time.Duration) {
+	if r.Sequence != nil {
+		r.Sequence.Spent += d
+	}
 }
 
 // why returns the reason that counts: that of the stop, if there was one.
@@ -258,15 +296,17 @@ func (r *Runner) stopping(ctx context.Context) error {
 		return ErrStopped
 	default:
 	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errClaimEnds):
-		r.skip = r.claimEnded()
-		return nil
-	default:
-		return cause
-	}
+	return r.claimOver(ctx)
 }
 
-func (r *Runner) claimEnded() string {
-	return "claim ends at " + r.grant.Deadline.Format("15:04:05") + ", no time for further trials"
+// claimOver returns nil when ctx is done because the claim ends, which turns
+// into trials that wait or are skipped, and the reason of the stop otherwise.
+// Nodes that are gone before their time end the run, unless it may claim
+// others: what is open can be resumed.
+func (r *Runner) claimOver(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if !errors.Is(cause, errClaimEnds) || r.claim.last && errors.Is(cause, errTaken) {
+		return cause
+	}
+	return nil
 }

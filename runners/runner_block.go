@@ -24,22 +24,29 @@ type blockRun struct {
 	warming    time.Duration
 }
 
-// run returns when no trial is open any more, or with the reason why the run
-// must stop. It leaves no deployment.
+// run returns when no trial is open any more, when those that are have to
+// wait for the next claim, or with the reason why the run must stop. It leaves
+// no deployment.
 func (b *blockRun) run(ctx context.Context) error {
 	defer b.teardown()
 	for len(b.todo) > 0 {
 		if err := b.stopping(ctx); err != nil {
 			return b.interrupted(err)
 		}
+		if b.skip != "" {
+			return b.skipAll()
+		}
+		next, waits := b.next(ctx)
 		var err error
 		switch {
-		case b.skip != "":
-			err = b.skipAll()
+		case next == nil && !b.claim.last:
+			return b.postpone(waits)
+		case next == nil:
+			err = b.skipLate(waits)
 		case b.deployment == nil:
 			err = b.deploy(ctx)
 		default:
-			err = b.attempt(ctx, b.todo[0])
+			err = b.attempt(ctx, next)
 		}
 		if err != nil {
 			return b.interrupted(err)
@@ -65,10 +72,18 @@ func (b *blockRun) deploy(ctx context.Context) error {
 	}
 	began := b.Now()
 	d, err := b.Site.Deploy(ctx, b.Block, b.Tell)
-	b.deploying += b.Now().Sub(began)
+	deployed := b.Now().Sub(began)
+	b.deploying += deployed
+	b.spent(deployed)
 	if err != nil {
 		if ctx.Err() != nil {
 			return b.claimOver(ctx)
+		}
+		if errors.Is(err, ErrTooFewNodes) {
+			return b.skipLate(err.Error())
+		}
+		if errors.Is(err, ErrStore) {
+			return err
 		}
 		return b.unhealthy(err)
 	}
@@ -79,6 +94,7 @@ func (b *blockRun) deploy(ctx context.Context) error {
 	began = b.Now()
 	err = b.warmUp(ctx)
 	b.warming += b.Now().Sub(began)
+	b.spent(b.Now().Sub(began))
 	if ctx.Err() != nil {
 		return b.claimOver(ctx)
 	}
@@ -91,15 +107,7 @@ func (b *blockRun) deploy(ctx context.Context) error {
 	if err != nil {
 		return b.unhealthy(err)
 	}
-	return nil
-}
-
-// claimOver returns nil when ctx is done because the claim ends, which run
-// turns into skipped trials, and the reason of the stop otherwise.
-func (b *blockRun) claimOver(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, errClaimEnds) {
-		return cause
-	}
+	b.Forecast.ready(b.Block, deployed, b.Now().Sub(began))
 	return nil
 }
 
@@ -221,7 +229,7 @@ func (b *blockRun) execute(ctx context.Context, t record.Trial) (r record.Record
 }
 
 func failureStatus(err error) record.Status {
-	if errors.Is(err, errTimeLimit) {
+	if errors.Is(err, errTimeLimit) || errors.Is(err, ErrLate) {
 		return record.StatusTimeout
 	}
 	return record.StatusFailed
@@ -239,14 +247,16 @@ func (b *blockRun) attempt(ctx context.Context, p *progress) error {
 	started := b.Now()
 	r, err, broken := b.execute(ctx, p.trial)
 	r.Started, r.RunS = started, b.Now().Sub(started).Seconds()
+	b.spent(b.Now().Sub(started))
 	r.Hosts = b.deployment.Hosts()
 	if ctx.Err() != nil && err != nil { // a result that made it in time counts
 		if stop := b.claimOver(ctx); stop != nil {
 			return stop
 		}
-		r.Error = b.claimEnded() + "; it was running"
-		b.skip = b.claimEnded()
-		return b.end(p, inputSkip, r)
+		return b.cut(ctx, p, r)
+	}
+	if err == nil {
+		b.Forecast.measured(p.trial, b.Now().Sub(started))
 	}
 	// Told before the deployment is torn down: a failure is news.
 	if err == nil {
@@ -309,17 +319,28 @@ func (b *blockRun) end(p *progress, in input, r record.Record) error {
 	if err := p.step(in); err != nil {
 		return err
 	}
-	r.Schema, r.Trial, r.Status = record.Schema, p.trial, record.Status(p.state)
-	r.Attempts, r.Block, r.Order = p.attempts, p.block, p.order
-	r.QueueS, r.DeployS, r.WarmupS = b.grant.Queue.Seconds(), b.deploying.Seconds(), b.warming.Seconds()
 	b.todo = slices.DeleteFunc(b.todo, func(q *progress) bool { return q == p })
-	if err := b.Journal.AppendRecord(r); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
+	if err := b.write(p, &r, record.Status(p.state)); err != nil {
+		return err
 	}
 	b.outcome.count(p.state)
+	if p.state == OK {
+		b.timed(p.trial, r.MakespanS)
+	}
 	b.Tell(record.Event{Kind: record.EventTrialEnded, Record: &r, Order: p.order, Total: b.outcome.Total()})
 	if b.FailFast && b.skip == "" && (p.state == Failed || p.state == Timeout) {
 		b.skip = fmt.Sprintf("--fail-fast after trial %d (%s)", p.order, p.trial)
+	}
+	return nil
+}
+
+// write completes the record of a trial and stores it.
+func (b *blockRun) write(p *progress, r *record.Record, status record.Status) error {
+	r.Schema, r.Trial, r.Status = record.Schema, p.trial, status
+	r.Attempts, r.Block, r.Order = p.attempts, p.block, p.order
+	r.QueueS, r.DeployS, r.WarmupS = b.grant.Queue.Seconds(), b.deploying.Seconds(), b.warming.Seconds()
+	if err := b.Journal.AppendRecord(*r); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return nil
 }

@@ -38,25 +38,27 @@ const (
 	inputFail      input = "fail"      // the last attempt failed
 	inputLate      input = "late"      // the last attempt exceeded its time limit
 	inputSkip      input = "skip"      // the run goes on to its end without it
-	inputInterrupt input = "interrupt" // the run stops; a later session will run it
+	inputCut       input = "cut"       // the claim ended while it ran; the next claim will run it again
+	inputInterrupt input = "interrupt" // the run stops or the claim ends; a later session or claim will run it
 )
 
 // transitions is the whole life of a trial. An empty cell cannot happen.
 //
-//	            deploy     deployed  unhealthy  hopeless  start    result  wrong   retry    renew    fail    late     skip     interrupt
-//	planned     deploying  .         .          .         .        .       .       .        .        .       .        skipped  planned
-//	deploying   .          warming   deploying¹ failed    .        .       .       .        .        .       .        skipped  planned
-//	warming     .          .         planned²   failed    running  .       .       .        .        .       .        skipped  planned
-//	running     .          .         .          .         .        ok      failed  running³ planned⁴ failed  timeout  skipped⁵ planned⁶
+//	           deploy     deployed  unhealthy   hopeless  start    result  wrong   retry     renew     fail    late     skip      cut       interrupt
+//	planned    deploying  .         .           .         .        .       .       .         .         .       .        skipped   .         planned
+//	deploying  .          warming   deploying¹  failed    .        .       .       .         .         .       .        skipped   .         planned
+//	warming    .          .         planned²    failed    running  .       .       .         .         .       .        skipped   .         planned
+//	running    .          .         .           .         .        ok      failed  running³  planned⁴  failed  timeout  skipped⁵  planned⁶  planned⁷
 //
 //	¹ a deployment is tried twice in a row
 //	² a warm-up that spoils its deployment is not repeated, so this ends
-//	³ a retry is noted in the record's attempts; a wrong result has none, as
-//	  it would hide that results differ
-//	⁴ after a time limit or a dead driver nothing is known of what the workers
+//	³ the record's attempts tell of a retry; a wrong result has none, as it
+//	  would hide that results differ
+//	⁴ after a time limit or a dead driver it is unknown what the workers
 //	  still do; the block is deployed anew for the trials that remain
-//	⁵ the claim ended while it ran
-//	⁶ an interrupted trial leaves no record and runs again on --resume
+//	⁵ the last claim ended while it ran
+//	⁶ its record, skipped, is superseded by that of the next claim
+//	⁷ an interrupted trial leaves no record and runs again on --resume
 //
 // The final states have no way out. A resumed run starts failed, timed out
 // and skipped trials as planned ones; those that are ok it leaves alone.
@@ -67,7 +69,7 @@ var transitions = map[State]map[input]State{
 	Warming: {inputUnhealthy: Planned, inputHopeless: Failed, inputStart: Running,
 		inputSkip: Skipped, inputInterrupt: Planned},
 	Running: {inputResult: OK, inputWrong: Failed, inputRetry: Running, inputRenew: Planned,
-		inputFail: Failed, inputLate: Timeout, inputSkip: Skipped, inputInterrupt: Planned},
+		inputFail: Failed, inputLate: Timeout, inputSkip: Skipped, inputCut: Planned, inputInterrupt: Planned},
 }
 
 // next returns the state that follows, or an error for an input that cannot
@@ -90,6 +92,7 @@ type progress struct {
 	order    int
 	state    State
 	attempts []record.Attempt
+	passed   int // the claim in which it was told that shorter trials go first
 }
 
 // step takes the trial to its next state.

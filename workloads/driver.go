@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -27,9 +29,12 @@ type Start func(ctx context.Context, argv, env []string, stdin io.Reader, stdout
 
 // DriverSpec says what to start.
 type DriverSpec struct {
-	// Python is the interpreter, Scheduler the address of Dask's scheduler,
-	// PythonPath the value of PYTHONPATH, with the directory of [Files]. Required.
-	Python, Scheduler, PythonPath string
+	// Python is the interpreter, PythonPath the value of PYTHONPATH, with the
+	// directory of [Files]. Required.
+	Python, PythonPath string
+	// Scheduler is the address of Dask's scheduler, SchedulerFile the path of a
+	// file that gets it when the scheduler starts. One of them is required.
+	Scheduler, SchedulerFile string
 	// Env are further variables, "K=V". Optional.
 	Env []string
 	// Tail returns the last lines of the driver's log. Optional.
@@ -58,7 +63,14 @@ type Driver struct {
 func StartDriver(ctx context.Context, start Start, spec DriverSpec, ready time.Duration) (*Driver, error) {
 	in, stdin := io.Pipe()
 	d := &Driver{stdin: stdin, tail: spec.Tail, lines: &lineWriter{lines: make(chan []byte, 16), stop: make(chan struct{})}}
-	argv := []string{spec.Python, "-m", "esched_client", "--scheduler", spec.Scheduler}
+	argv := []string{spec.Python, "-m", "esched_client"}
+	if spec.SchedulerFile != "" {
+		argv = append(argv, "--scheduler-file", spec.SchedulerFile, "--wait", strconv.Itoa(int(math.Ceil(ready.Seconds()))))
+	} else {
+		argv = append(argv, "--scheduler", spec.Scheduler)
+	}
+	// The wait has one bound, which is the caller's.
+	argv = append(argv, "--connect-timeout", strconv.Itoa(int(math.Ceil(ready.Seconds()))))
 	env := append([]string{"PYTHONPATH=" + spec.PythonPath, "PYTHONUNBUFFERED=1"}, spec.Env...)
 	var err error
 	d.process, err = start(ctx, argv, env, in, d.lines)
@@ -160,7 +172,7 @@ func (d *Driver) call(ctx context.Context, op string, fields any, what string) (
 		return nil, err
 	}
 	if m.Status == "failed" {
-		return nil, &FailedError{m.Error, m.Traceback}
+		return nil, &FailedError{m.Error, m.Traceback, m.Late}
 	}
 	return line, nil
 }

@@ -12,7 +12,10 @@ var ErrBroken = errors.New("driver broken")
 // FailedError tells that a trial raised an exception. The driver is sound.
 type FailedError struct {
 	Reason    string // the exception in one line
-	Traceback string
+	Traceback string // or the end of what a program of a user printed
+	// Late tells that a program ran longer than it may; what it has submitted may
+	// still run.
+	Late bool
 }
 
 func (e *FailedError) Error() string { return e.Reason }

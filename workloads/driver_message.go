@@ -23,6 +23,20 @@ type Request struct {
 	Instant bool `json:"instant,omitempty"`
 	// Module is the Python module of a workload that is not one of esched's.
 	Module string `json:"module,omitempty"`
+	// Data is where the data set of the workload is: the parameter "data" of its
+	// Python functions.
+	Data string `json:"data,omitempty"`
+	// Graph has the tasks of a workload that builds them here; nil for none.
+	Graph *Graph `json:"graph,omitempty"`
+	// Program is executed instead of a workload of esched's; nil for none.
+	Program *Program `json:"program,omitempty"`
+	// Trace asks for the times of at most so many tasks; 0 for none. It costs
+	// Dask's scheduler some microseconds a task.
+	Trace int `json:"trace,omitempty"`
+	// Mark, when not 0, is noted in Dask's scheduler when the tasks of the trial
+	// are about to come, by the operation esched_progress. Only a deployment's
+	// scheduler has it.
+	Mark int `json:"mark,omitempty"`
 }
 
 // InstantDigest is the digest of a trial on workers that execute nothing. The
@@ -32,14 +46,22 @@ const InstantDigest = "instant"
 // Response is what a driver measured in a trial that went well. Fields mean
 // what those of a record mean.
 type Response struct {
-	MakespanS  float64    `json:"makespan_s"`
-	SubmitS    float64    `json:"submit_s"`
-	Tasks      int        `json:"tasks"`
-	BytesMoved int64      `json:"bytes_moved"`
-	PerWorker  []Share    `json:"per_worker"`
-	Digest     string     `json:"digest"`
-	Result     string     `json:"result"`
-	Sidekick   *Decisions `json:"sidekick"`
+	MakespanS  float64 `json:"makespan_s"`
+	SubmitS    float64 `json:"submit_s"`
+	Tasks      int     `json:"tasks"`
+	BytesMoved int64   `json:"bytes_moved"`
+	PerWorker  []Share `json:"per_worker"`
+	// Worked names the instant workers that had tasks, of which PerWorker tells
+	// nothing.
+	Worked   []string   `json:"worked"`
+	Digest   string     `json:"digest"`
+	Result   string     `json:"result"`
+	Sidekick *Decisions `json:"sidekick"`
+	// DriverPeakBytes is the most memory that the driver had in the trial.
+	DriverPeakBytes int64 `json:"driver_peak_bytes"`
+	// Timeline is what Trace asked for: the compressed lines of a
+	// record.Timeline.
+	Timeline []byte `json:"timeline"`
 }
 
 // Share is one worker's part of a trial.
@@ -48,6 +70,10 @@ type Share struct {
 	Host   string  `json:"host"`
 	Tasks  int     `json:"tasks"`
 	BusyS  float64 `json:"busy_s"`
+	// PeakBytes is the most memory that the worker had in the trial.
+	PeakBytes int64 `json:"peak_bytes"`
+	// LimitBytes is the limit of its memory; 0 for none.
+	LimitBytes int64 `json:"limit_bytes"`
 }
 
 // Decisions is what the sidekick counted in a trial.
@@ -61,7 +87,10 @@ type Decisions struct {
 	// decisions that needed none; nil without any.
 	AskUS *Quantiles `json:"ask_us"`
 	HitUS *Quantiles `json:"hit_us"`
-	Hist  []Bucket   `json:"decision_hist"`
+	// AskS and HitS are the sums of the latencies of these, in seconds.
+	AskS float64  `json:"ask_s"`
+	HitS float64  `json:"hit_s"`
+	Hist []Bucket `json:"decision_hist"`
 }
 
 // Quantiles of decision latencies, in microseconds.
@@ -92,6 +121,7 @@ type message struct {
 	Status    string `json:"status"`
 	Error     string `json:"error"`
 	Traceback string `json:"traceback"`
+	Late      bool   `json:"late"`
 }
 
 // decodeMessage checks the envelope of a line. The line must be one object.

@@ -25,6 +25,7 @@ const (
 func groupBy() Workload {
 	w := overPartitions(secondsPerGrouped)
 	w.Name = "groupby"
+	w.Result = "how often each key occurs and its sum, digested; their totals are known"
 	w.Doc = "values of a data frame of random keys, counted and added up by key"
 	w.Verify = func(params map[string]any, digest, result string) error {
 		n, err := whole(params, "partitions")
@@ -48,6 +49,7 @@ func groupBy() Workload {
 func shuffle() Workload {
 	w := overPartitions(secondsPerShuffled)
 	w.Name = "shuffle"
+	w.Result = "how many rows, partitions and keys there are afterwards, which is known"
 	w.Doc = "rows of a data frame of random keys, moved so that equal keys meet"
 	w.Verify = func(params map[string]any, digest, result string) error {
 		n, err := whole(params, "partitions")
@@ -67,9 +69,14 @@ func overPartitions(seconds float64) Workload {
 			{Name: "partitions", Type: Int, Min: 1, Max: maxPartitions, Required: true,
 				Doc: "parts of the data frame, of " + grouped(frameRows) + " rows each"},
 		},
-		Size:   func(params map[string]any) string { return counted(params, "partitions", "partition", "partitions") },
-		Check:  func(params map[string]any) error { _, err := whole(params, "partitions"); return err },
-		Warmup: func(map[string]any) map[string]any { return map[string]any{"partitions": int64(8)} },
+		Sizes: []NamedSize{
+			{"small", "a second or two", map[string]any{"partitions": int64(24)}},
+			{"medium", "some ten seconds", map[string]any{"partitions": int64(96)}},
+		},
+		References: []string{"Böhm and Beránek, Runtime vs Scheduler: Analyzing Dask's Overheads, WORKS 2020 (data frames)"},
+		Size:       func(params map[string]any) string { return counted(params, "partitions", "partition", "partitions") },
+		Check:      func(params map[string]any) error { _, err := whole(params, "partitions"); return err },
+		Warmup:     func(map[string]any) map[string]any { return map[string]any{"partitions": int64(8)} },
 		RoughSeconds: func(params map[string]any, workers int) float64 {
 			n, _ := whole(params, "partitions") // Check refused what is none
 			return 0.5 + float64(n)*seconds/float64(min(max(workers, 1), 4))

@@ -20,9 +20,16 @@ func merge() Workload {
 		Params: []Param{
 			{Name: "tasks", Type: Int, Min: 1, Max: maxTasks, Required: true, Doc: "tasks that the last one needs"},
 		},
-		Size:   func(params map[string]any) string { return counted(params, "tasks", "task", "tasks") },
-		Check:  func(params map[string]any) error { _, err := whole(params, "tasks"); return err },
-		Warmup: func(map[string]any) map[string]any { return map[string]any{"tasks": int64(200)} },
+		Sizes: []NamedSize{
+			{"small", "a second or two", map[string]any{"tasks": int64(1_000)}},
+			{"medium", "as Dask's schedulers are usually compared", map[string]any{"tasks": int64(10_000)}},
+			{"large", "a minute or more", map[string]any{"tasks": int64(100_000)}},
+		},
+		Result:     "the sum of all values, which is known",
+		References: []string{"Böhm and Beránek, Runtime vs Scheduler: Analyzing Dask's Overheads, WORKS 2020 (merge-n)"},
+		Size:       func(params map[string]any) string { return counted(params, "tasks", "task", "tasks") },
+		Check:      func(params map[string]any) error { _, err := whole(params, "tasks"); return err },
+		Warmup:     func(map[string]any) map[string]any { return map[string]any{"tasks": int64(200)} },
 		RoughSeconds: func(params map[string]any, _ int) float64 {
 			n, _ := whole(params, "tasks") // Check refused what is none
 			return float64(n) * secondsPerTask
@@ -45,7 +52,14 @@ func tree() Workload {
 		Params: []Param{
 			{Name: "leaves", Type: Int, Min: 2, Max: 1 << 19, Required: true, Doc: "numbers to add, a power of two"},
 		},
-		Size: func(params map[string]any) string { return counted(params, "leaves", "leaf", "leaves") },
+		Sizes: []NamedSize{
+			{"small", "a second or two", map[string]any{"leaves": int64(1 << 9)}},
+			{"medium", "some ten seconds", map[string]any{"leaves": int64(1 << 13)}},
+			{"large", "minutes", map[string]any{"leaves": int64(1 << 16)}},
+		},
+		Result:     "the sum of all leaves, which is known",
+		References: []string{"Böhm and Beránek, Runtime vs Scheduler: Analyzing Dask's Overheads, WORKS 2020 (tree-n)"},
+		Size:       func(params map[string]any) string { return counted(params, "leaves", "leaf", "leaves") },
 		Check: func(params map[string]any) error {
 			n, err := whole(params, "leaves")
 			if err == nil && (n < 2 || n&(n-1) != 0) {

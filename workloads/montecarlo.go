@@ -27,6 +27,14 @@ func monteCarlo() Workload {
 			{Name: "simulations", Type: Int, Min: 1, Max: 1e12, Required: true, Doc: "points in all"},
 			{Name: "chunk", Type: Int, Min: 1, Max: 1e10, Required: true, Doc: "points that one task counts"},
 		},
+		Sizes: []NamedSize{
+			{"small", "many tiny tasks", map[string]any{"simulations": int64(200_000), "chunk": int64(100)}},
+			{"medium", "few big tasks", map[string]any{"simulations": int64(240_000_000), "chunk": int64(15_000_000)}},
+			{"paper", "the lab report's largest; for a cluster", map[string]any{"simulations": int64(70_000_000_000), "chunk": int64(1_000_000)}},
+		},
+		Result: "pi and the count it comes from, which is the same for equal parameters and seed; " +
+			"within five standard deviations of pi",
+		References: []string{"lab report on external scheduling for Dask, section 5.3 (experiment 1)"},
 		Size: func(params map[string]any) string {
 			_, chunks, err := pointsAndChunks(params)
 			if err != nil {

@@ -18,12 +18,15 @@ const (
 )
 
 // Param describes a parameter. Min and Max bound numbers, both included;
-// Choices lists the texts allowed.
+// Choices lists the texts allowed. File tells that the text names a file, which
+// may be relative, for a workload to the experiment file, for a provider to the
+// working directory; their functions, but Warmup, get its absolute path.
 type Param struct {
 	Name     string
 	Type     Type
 	Min, Max float64
 	Choices  []string
+	File     bool
 	Default  any
 	Required bool
 	Doc      string
@@ -36,6 +39,19 @@ type Workload struct {
 	Name   string
 	Doc    string
 	Params []Param
+	// About tells more, in paragraphs separated by empty lines. Optional.
+	About string
+	// Sizes are named sets of values to start from, the smallest first.
+	Sizes []NamedSize
+	// Result says in one sentence what a trial returns and how it is checked;
+	// References are where the program comes from.
+	Result     string
+	References []string
+	// Data names the data set that trials read, "" for none: see [Provider].
+	// DataOptions returns the options with which that provider makes what a trial
+	// with these parameters reads; nil: its defaults.
+	Data        string
+	DataOptions func(params map[string]any) map[string]any
 	// Instant tells that the graph can be given to workers that execute nothing,
 	// because nothing on the way depends on a task's result.
 	Instant bool
@@ -50,10 +66,36 @@ type Workload struct {
 	// Verify says what is wrong with a result. That all schedulers gave the same
 	// digest is for the caller to see.
 	Verify func(params map[string]any, digest, result string) error
+	// Graph builds the tasks that a trial executes, for [Request.Graph], instead
+	// of the Python module; the graph verifies the result instead of Verify.
+	Graph func(params map[string]any, seed int64) (*Graph, error)
+	// Text identifies what a trial with these parameters reads from files that
+	// they name: trials are the same only if it is. Optional.
+	Text func(params map[string]any) string
+}
+
+// NamedSize is a workload's size under a name that people know: "small",
+// "medium", "paper". Params holds the parameters that differ from defaults.
+type NamedSize struct {
+	Name   string
+	Doc    string
+	Params map[string]any
 }
 
 // All returns the workloads, sorted by name.
-func All() []Workload { return []Workload{groupBy(), merge(), monteCarlo(), shuffle(), tree()} }
+func All() []Workload {
+	return []Workload{
+		groupBy(),
+		merge(),
+		monteCarlo(),
+		pipeline(),
+		shuffle(),
+		synthetic(),
+		taxiSQL(),
+		tree(),
+		wfCommons(),
+	}
+}
 
 // ByName returns a workload, or false when there is none of that name.
 func ByName(name string) (Workload, bool) {

@@ -10,7 +10,8 @@
 // wrong.
 //
 // It controls nothing. The keys that stop or cancel call the functions of
-// [Control]; what they do is up to the runner, and shows in its events. It
+// [Control], or, in a view of a run that goes on elsewhere, give its [Orders]
+// after asking back; what they do is up to the runner, and shows in its events. It
 // never holds the runner up either: events are taken at once, however slow
 // the terminal is, and drawn at most four times a second.
 package dashboard

@@ -34,8 +34,8 @@ func newFeed(m *Model, keep bool, events <-chan record.Event) *feed {
 
 func (f *feed) take(e record.Event) {
 	f.mu.Lock()
-	l := f.model.apply(e)
-	if f.keep {
+	l, told := f.model.apply(e)
+	if told && f.keep && e.Kind != record.EventReport { // the last line names the report
 		f.lines = append(f.lines, f.model.plainLine(l))
 	}
 	f.mu.Unlock()

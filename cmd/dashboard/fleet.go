@@ -46,7 +46,7 @@ func (n *node) workers() (registered, all int) {
 			continue
 		}
 		all++
-		if n.state[p] == "registered" {
+		if n.state[p] == "registered" || n.state[p] == "first-task" {
 			registered++
 		}
 	}
@@ -62,7 +62,7 @@ func isWorker(process string) bool {
 func (n *node) worst() string {
 	rank := func(state string) int {
 		switch state {
-		case "lost":
+		case "lost", "failed":
 			return 3
 		case "starting":
 			return 2
@@ -74,7 +74,7 @@ func (n *node) worst() string {
 	worst := ""
 	for i, p := range n.processes {
 		// The host's own state says nothing once its workers have theirs.
-		if p == "" && len(n.processes) > 1 && n.state[p] != "lost" {
+		if p == "" && len(n.processes) > 1 && n.state[p] != "lost" && n.state[p] != "failed" {
 			continue
 		}
 		if i == 0 || worst == "" || rank(n.state[p]) > rank(worst) {

@@ -9,6 +9,8 @@ const (
 	pageRun page = iota
 	pageEvents
 	pageHelp
+	pageNodes
+	pageLogs
 )
 
 // stop is how far the user went with ending the run.
@@ -34,6 +36,11 @@ type screen struct {
 	back   int // how far the events are scrolled back from the last one
 	filter string
 	typing bool // the filter is being typed
+
+	pane     pane
+	turn     int // how many logs further is wanted
+	question *question
+	notice   string // what came of an order, until the next key
 }
 
 func newScreen(m *Model, c Control) *screen {
@@ -49,22 +56,36 @@ func newScreen(m *Model, c Control) *screen {
 // press acts on a key. It returns what is to be asked of the run, nil for
 // nothing, and whether the dashboard is to be closed.
 func (s *screen) press(key string) (ask func(), leave bool) {
+	s.notice = ""
 	if key == "ctrl+c" {
 		return s.cancel()
 	}
+	if s.question != nil {
+		return s.answer(key), false
+	}
 	if s.typing {
 		s.typeFilter(key)
+		return nil, false
+	}
+	if s.question = s.inquire(key); s.question != nil {
 		return nil, false
 	}
 	switch key {
 	case "q":
 		return s.finish()
 	case "Q":
+		if s.control.watching() {
+			return nil, false // with orders it is a question
+		}
 		return s.cancel()
 	case "?":
 		s.toggle(pageHelp)
 	case "l":
 		s.toggle(pageEvents)
+	case "L":
+		s.toggle(pageLogs)
+	case "n":
+		s.toggle(pageNodes)
 	case "/":
 		s.page, s.typing, s.top = pageRun, true, 0
 	case "esc":
@@ -112,14 +133,25 @@ func (s *screen) typeFilter(key string) {
 
 // scroll moves in what the page shows; render keeps it within its bounds.
 func (s *screen) scroll(key string) {
+	if s.page == pageLogs && (key == "left" || key == "right" || key == "tab") {
+		s.turn, s.back = 1, 0
+		if key == "left" {
+			s.turn = -1
+		}
+		return
+	}
 	full := max(1, s.height/2)
 	step := map[string]int{
 		"up": -1, "k": -1, "down": 1, "j": 1,
 		"pgup": -full, "pgdown": full, " ": full,
 		"home": -1 << 20, "g": -1 << 20, "end": 1 << 20, "G": 1 << 20,
 	}[key]
-	if s.page == pageEvents {
+	switch s.page {
+	case pageEvents, pageLogs:
 		s.back = max(0, s.back-step)
+		return
+	case pageNodes:
+		s.back = max(0, s.back+step)
 		return
 	}
 	s.top = max(0, s.top+step)

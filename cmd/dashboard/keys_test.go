@@ -115,3 +115,32 @@ func TestProgram(t *testing.T) {
 		t.Error("no summary of a run without end")
 	}
 }
+
+// TestOrdersByState asks back about what is being done already, and about no
+// more.
+func TestOrdersByState(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ state, cancel, keys string }{
+		{"", "cancel the run now?", "s stop"},
+		{record.StopAfterTrial, "cancel the run now?", ""},
+		{record.StopNow, "it is being cancelled: do not wait for that?", ""},
+	} {
+		t.Run("stopping "+c.state, func(t *testing.T) {
+			t.Parallel()
+			opts := demoOptions(nil)
+			opts.NoColor = true
+			m := NewModel(opts)
+			if c.state != "" {
+				m.Apply(record.Event{Time: demoStart, Kind: record.EventStopping, State: c.state, Message: "somebody"})
+			}
+			s := newScreen(m, Control{Orders: &Orders{}})
+			if have := s.keyLine(); strings.Contains(have, "s stop") != (c.keys != "") {
+				t.Errorf("keys %q", have)
+			}
+			s.press("c")
+			if have := s.keyLine(); !strings.Contains(have, c.cancel) {
+				t.Errorf("want %q, have %q", c.cancel, have)
+			}
+		})
+	}
+}

@@ -91,3 +91,11 @@ func reason(s string) string {
 	}
 	return ": " + s
 }
+
+// tryWords follow an error with what mends it, if that is known.
+func tryWords(mend string) string {
+	if mend == "" {
+		return ""
+	}
+	return ". Try: " + mend
+}

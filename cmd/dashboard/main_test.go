@@ -3,7 +3,9 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -15,6 +17,21 @@ import (
 // playVariable makes the test binary a program that shows the demo run on its
 // terminal, so many times faster than it happened.
 const playVariable = "ESCHED_TEST_DASHBOARD"
+
+// gateFile is a pipe that the program of a test inherits. Until its other end
+// is closed the run stands in the middle of the trial that was tried again:
+// what is to be seen of a run that goes on can be seen however long it takes.
+const gateFile = 3
+
+// gate returns what is closed when the run may go on.
+func gate() <-chan struct{} {
+	open := make(chan struct{})
+	go func() {
+		defer close(open)
+		_, _ = io.Copy(io.Discard, os.NewFile(gateFile, "gate"))
+	}()
+	return open
+}
 
 func TestMain(m *testing.M) {
 	if speed := os.Getenv(playVariable); speed != "" {
@@ -46,7 +63,8 @@ func play(speed, mode string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	finish := make(chan string, 8)
-	go tell(all, events, at, finish)
+	held := 1 + slices.IndexFunc(all, func(e record.Event) bool { return e.Kind == record.EventTrialRetry })
+	go tell(all, events, at, finish, held, gate())
 	control := Control{
 		StopAfterTrial: func() { finish <- "asked to stop after this trial" },
 		Cancel:         func() { finish <- "cancelled" },
@@ -71,13 +89,24 @@ func play(speed, mode string) int {
 }
 
 // tell sends the events at their times, and ends the run when asked to: at
-// the end of the trial, or at the second cancel at once.
-func tell(all []record.Event, events chan<- record.Event, now func() time.Time, finish <-chan string) {
+// the end of the trial, or at the second cancel at once. The event at held waits
+// for the gate.
+func tell(all []record.Event, events chan<- record.Event, now func() time.Time, finish <-chan string, held int, gate <-chan struct{}) {
 	defer close(events)
 	cancels := 0
 	for i := 0; i < len(all); i++ {
 		e := all[i]
-		for wait := e.Time.Sub(now()); wait > 0 && cancels < 2; wait = e.Time.Sub(now()) {
+		left := func() time.Duration {
+			select {
+			case <-gate:
+			default:
+				if i == held {
+					return time.Hour
+				}
+			}
+			return e.Time.Sub(now())
+		}
+		for wait := left(); wait > 0 && cancels < 2; wait = left() {
 			select {
 			case why := <-finish:
 				events <- record.Event{Time: now(), Kind: record.EventStopping, Message: why}

@@ -24,6 +24,11 @@ type Options struct {
 	Width, Height int
 	// Now is the clock, time.Now when nil. It must be safe for concurrent use.
 	Now func() time.Time
+	// Watching tells that the events are read from elsewhere: their end need
+	// not be that of the run.
+	Watching bool
+	// Logs are the logs of the run's processes, nil when they cannot be shown.
+	Logs Logs
 	// Location is the time zone of the times shown, time.Local when nil.
 	Location *time.Location
 }
@@ -55,6 +60,11 @@ type Control struct {
 	// Cancel ends the run now. It is called again at the second press, which
 	// means: do not wait for what is being stopped.
 	Cancel func()
+	// Extend asks the queue for more time. Optional.
+	Extend func()
+	// Orders are what can be asked of a run that is watched only; nil for
+	// nothing.
+	Orders *Orders
 }
 
 func (c Control) watching() bool { return c.StopAfterTrial == nil && c.Cancel == nil }
@@ -90,18 +100,24 @@ type Model struct {
 	since    time.Time // when phase began
 	evidence string    // what phase is known by
 	trial    *record.Trial
-	last     *record.Record // the trial that ended last
-	stopping string         // why the run ends early, "" if it does not
+	progress *record.Progress // of trial; nil as long as nothing is known
+	last     *record.Record   // the trial that ended last
+	stopping string           // why the run ends early, "" if it does not
+	stopKind string           // how: a state of record.EventStopping
 
 	counts   map[record.Status]int // of measured trials
 	schedule schedule
 	results  results
 	fleet    fleet
+	ladder   ladder
+	claimed  claimed
+	final    map[string]record.Status // of measured trials, by id
 	log      []line
 	problems []problem
 
 	report   string
 	summary  string
+	failure  string // why the run ended before its plan did, "" if it did not
 	exitCode int
 	over     bool // run-ended was seen
 }
@@ -117,6 +133,7 @@ func NewModel(opts Options) *Model {
 		name:   clean(opts.Manifest.Name),
 		run:    clean(opts.Manifest.ID),
 		counts: map[record.Status]int{},
+		final:  map[string]record.Status{},
 	}
 	m.schedule = newSchedule(opts.Manifest.Plan)
 	m.results = newResults(opts.Manifest.Plan)
@@ -133,6 +150,10 @@ func (m *Model) count(r *record.Record) {
 	if r.Warmup {
 		return
 	}
+	if before, again := m.final[r.ID]; again {
+		m.counts[before]--
+	}
+	m.final[r.ID] = r.Status
 	m.counts[r.Status]++
 	m.results.add(r)
 }
@@ -140,20 +161,32 @@ func (m *Model) count(r *record.Record) {
 // Apply takes the next event of the run.
 func (m *Model) Apply(e record.Event) { m.apply(e) }
 
-// apply takes an event and returns the line that tells of it.
-func (m *Model) apply(e record.Event) line {
-	e.Message = clean(e.Message)
+// apply takes an event and returns the line that tells of it, if any does.
+func (m *Model) apply(e record.Event) (l line, told bool) {
+	if e.Kind == record.EventProgress {
+		m.takeProgress(e.Progress)
+		return line{}, false
+	}
+	e.Message, e.Error, e.Hint = clean(e.Message), clean(e.Error), clean(e.Hint)
 	if m.started.IsZero() {
 		m.started = e.Time
 	}
 	m.lastEvent = e.Time
-	l := m.fold(e)
+	l = m.fold(e)
 	l.at = e.Time
 	m.log = append(m.log, l)
 	if len(m.log) > maxLog {
 		m.log = append(m.log[:0], m.log[len(m.log)-maxLog:]...)
 	}
-	return l
+	return l, true
+}
+
+// takeProgress notes how far the trial is that runs. What comes late, of
+// another one or of an earlier attempt, is no news.
+func (m *Model) takeProgress(p *record.Progress) {
+	if p != nil && m.trial != nil && p.Trial == m.trial.ID && !p.Time.Before(m.since) {
+		m.progress = p
+	}
 }
 
 // fold changes the model by an event and describes it.
@@ -164,39 +197,56 @@ func (m *Model) fold(e record.Event) line {
 		m.schedule.grow(e.Total)
 		return line{info, "run started", joined(plural(m.schedule.total, "trial"), m.run), e.Time, ""}
 	case record.EventRunResumed:
-		m.schedule.resume(e.Done)
-		return line{info, "run resumed", joined(e.Message, plural(m.schedule.done, "trial")+" already recorded"), e.Time, ""}
+		m.restart(e)
+		return line{info, "run resumed", e.Message, e.Time, ""}
 	case record.EventEnvironment:
 		m.enter(phaseEnvironment, e)
 		return line{info, "environment", e.Message, e.Time, ""}
 	case record.EventReservation:
 		return m.reservation(e)
+	case record.EventClaim:
+		return m.claimEvent(e)
+	case record.EventPostponed:
+		return m.postponed(e)
 	case record.EventDeployment:
 		return m.deployment(e)
 	case record.EventNode:
 		return m.node(e)
 	case record.EventTrialStarted, record.EventTrialRetry, record.EventTrialEnded:
 		return m.trialEvent(e)
+	case record.EventRepetition:
+		m.add(e.Added)
+		return line{info, "repetitions", e.Message, e.Time, ""}
 	case record.EventWarning:
 		m.note(warn, e.Message, e)
 		return line{warn, "warning", e.Message, e.Time, ""}
 	case record.EventStopping:
-		m.stopping = orElse(e.Message, "asked to stop")
+		m.stopping, m.stopKind = orElse(e.Message, "asked to stop"), e.State
 		return line{warn, "stopping", e.Message, e.Time, ""}
 	case record.EventReport:
 		m.report = e.Message
 		return line{info, "report", e.Message, e.Time, ""}
 	case record.EventRunEnded:
 		m.enter(phaseEnded, e)
-		m.over, m.ended, m.trial = true, e.Time, nil
-		m.summary, m.exitCode = e.Message, e.ExitCode
+		m.over, m.ended, m.trial, m.progress = true, e.Time, nil, nil
+		m.summary, m.exitCode, m.failure = e.Message, e.ExitCode, e.Error
+		if e.Error != "" && m.opts.Watching { // the run's own command prints it, with the mend
+			m.note(bad, e.Error+tryWords(e.Hint), e)
+		}
 		lv := good
 		if e.ExitCode != 0 {
 			lv = bad
 		}
-		return line{lv, "run ended", e.Message, e.Time, ""}
+		return line{lv, "run ended", e.Message + reason(e.Error), e.Time, ""}
 	}
 	return line{info, clean(string(e.Kind)), e.Message, e.Time, ""}
+}
+
+// add takes trials by which the plan grew.
+func (m *Model) add(planned []record.Planned) {
+	for _, p := range m.schedule.add(planned) {
+		m.results.row(p.Trial).planned++
+	}
 }
 
 // enter notes the phase of the run; its beginning stays when it only got new
@@ -210,8 +260,9 @@ func (m *Model) enter(p phase, e record.Event) {
 
 func (m *Model) reservation(e record.Event) line {
 	l := line{info, "reservation " + clean(e.State), e.Message, e.Time, ""}
+	m.claimed.reservation(e)
 	switch e.State {
-	case "requested", "pending":
+	case "waiting", "requested", "pending":
 		m.enter(phaseWaiting, e)
 		m.evidence = joined(clean(e.State), e.Message)
 	case "running":
@@ -219,6 +270,7 @@ func (m *Model) reservation(e record.Event) line {
 	case "released":
 		m.enter(phaseReleased, e)
 		m.fleet.reset()
+		m.ladder = ladder{}
 	default: // failed, gone
 		m.note(bad, l.what+": "+e.Message, e)
 		l.level = bad
@@ -250,10 +302,11 @@ func (m *Model) deployment(e record.Event) line {
 func (m *Model) node(e record.Event) line {
 	node, state := clean(e.Node), clean(e.State)
 	m.fleet.set(node, state)
+	m.takeNode(e)
 	l := line{routine, joinWords("node", node, state), e.Message, e.Time, ""}
-	if state == "lost" {
+	if state == "lost" || state == "failed" {
 		l.level = bad
-		m.note(bad, joinWords(node, "lost")+reason(e.Message), e)
+		m.note(bad, joinWords(node, state)+reason(e.Message), e)
 	}
 	return l
 }
@@ -269,10 +322,11 @@ func (m *Model) trialEvent(e record.Event) line {
 	}
 	switch e.Kind {
 	case record.EventTrialStarted:
-		m.phase, m.since, m.evidence, m.trial = phaseTrial, e.Time, "", t
+		m.phase, m.since, m.evidence, m.trial, m.progress = phaseTrial, e.Time, "", t, nil
 		m.schedule.start(*t)
 		return line{routine, m.ordinal(*t, m.schedule.done+1) + " starts", trialWords(*t), e.Time, ""}
 	case record.EventTrialRetry:
+		m.progress = nil
 		m.note(warn, joined(trialNoun(*t)+" tried again"+reason(e.Message), where(*t)), e)
 		return line{warn, m.ordinal(*t, m.schedule.done+1) + " tried again", trialWords(*t) + reason(e.Message), e.Time, ""}
 	}
@@ -285,7 +339,7 @@ func (m *Model) trialEvent(e record.Event) line {
 func (m *Model) trialEnded(e record.Event) line {
 	r := e.Record
 	m.enter(phaseBetween, e)
-	m.trial, m.last = nil, r
+	m.trial, m.progress, m.last = nil, nil, r
 	m.count(r)
 	l := line{good, m.ordinal(r.Trial, m.schedule.done) + " " + clean(string(r.Status)), trialWords(r.Trial), e.Time, ""}
 	if r.Warmup {

@@ -3,7 +3,10 @@ package dashboard
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/esched/esched/runners/record"
 )
 
 // nowRegion answers: what is it doing now. Each of its two parts gets the
@@ -11,17 +14,17 @@ import (
 func (s *screen) nowRegion(now time.Time, w, each int) []string {
 	first, second := s.doing(now)
 	if s.stopping != "" && !s.over {
-		second = joined(s.palette.paint(caution, "stopping: "+s.stopping), second)
+		second = append([]string{s.palette.paint(caution, "stopping: "+s.stopping)}, second...)
 	}
 	note := ""
 	if n, of := s.schedule.begun(); n > 0 && !s.over {
 		note = fmt.Sprintf("deployment %d of %d", n, of)
 	}
 	lines := []string{s.rule("now", note, w)}
-	for _, text := range []string{first, second} {
-		parts := []string{text}
+	for _, words := range [][]string{first, second} {
+		parts := []string{fitting(w-2, words...)}
 		if each > 1 {
-			parts = wrapped(text, w-2)
+			parts = wrapped(joined(words...), w-2)
 		}
 		for i := range each {
 			part := ""
@@ -34,37 +37,47 @@ func (s *screen) nowRegion(now time.Time, w, each int) []string {
 	return lines
 }
 
-// doing describes the phase of the run in two lines.
-func (s *screen) doing(now time.Time) (first, second string) {
+// doing describes the phase of the run in two lines, of each the parts that
+// count most first.
+func (s *screen) doing(now time.Time) (first, second []string) {
 	p := s.palette
 	since := clock(max(0, now.Sub(s.since)))
+	evidence := []string{s.evidence}
 	switch s.phase {
 	case phaseEnvironment:
-		return "preparing the Python environment · " + since, s.evidence
+		return []string{"preparing the Python environment", since}, evidence
 	case phaseWaiting:
-		return p.paint(caution, "waiting for nodes") + " · " + since, s.evidence
+		return []string{p.paint(caution, "waiting for nodes"), since}, evidence
 	case phaseGranted:
-		return "nodes are granted", s.evidence
+		return []string{"nodes are granted"}, evidence
 	case phaseDeploying:
-		registered, _ := s.fleet.registered()
-		return "starting scheduler and workers · " + since, joined(plural(registered, "worker")+" registered", s.evidence)
+		registered, all := s.workers()
+		return []string{"starting scheduler and workers", since},
+			[]string{fmt.Sprintf("%s/%s workers registered", padLeft(count(registered), len(count(all))), count(all)), s.evidence}
 	case phaseReady:
-		return "deployment is ready", s.evidence
+		return []string{"deployment is ready"}, evidence
 	case phaseTrial:
+		if live := s.trialProgress(now); live != nil {
+			return s.trialNow(now), live
+		}
 		return s.trialNow(now), s.lastTrial()
 	case phaseBetween:
-		return "between trials" + reason(s.evidence), s.lastTrial()
+		return []string{"between trials" + reason(s.evidence)}, s.lastTrial()
 	case phaseUndeploying:
-		return "ending the deployment · " + since, s.evidence
+		return []string{"ending the deployment", since}, evidence
 	case phaseReleased:
-		return "nodes are given back", s.evidence
+		return []string{"nodes are given back"}, evidence
 	case phaseEnded:
-		return joined("run ended", s.summary), reportWords(s.report)
+		second = []string{reportWords(s.report)}
+		if s.failure != "" {
+			second = []string{p.paint(worse, s.failure), reportWords(s.report)}
+		}
+		return []string{"run ended", s.summary}, second
 	}
-	return "starting", ""
+	return []string{"starting"}, nil
 }
 
-func (s *screen) trialNow(now time.Time) string {
+func (s *screen) trialNow(now time.Time) []string {
 	t := s.trial
 	rep := "warm-up"
 	if !t.Warmup {
@@ -74,31 +87,56 @@ func (s *screen) trialNow(now time.Time) string {
 	if u := s.schedule.usual(*t); u > 0 {
 		runs += s.palette.paint(faint, " of about "+clock(time.Duration(math.Ceil(u))*time.Second))
 	}
-	return joined(runs, clean(t.Workload)+" "+grouped(clean(t.Size)), clean(t.Series()), rep, plural(t.Workers, "worker"))
+	return []string{runs, clean(t.Workload) + " " + grouped(clean(t.Size)), clean(t.Series()), rep, plural(t.Workers, "worker")}
 }
 
 // lastTrial tells how the trial before went, with its decisions.
-func (s *screen) lastTrial() string {
+func (s *screen) lastTrial() []string {
 	r := s.last
 	if r == nil {
-		return ""
+		return nil
 	}
 	if r.Status != "ok" {
-		return s.palette.paint(worse, "last: "+clean(string(r.Status))) + reason(clean(r.Error))
+		return []string{s.palette.paint(worse, "last: "+clean(string(r.Status))) + reason(clean(r.Error))}
 	}
-	text := "last: " + seconds(r.MakespanS) + " " + clean(r.Series())
+	words := []string{"last: " + seconds(r.MakespanS) + " " + clean(r.Series())}
 	if r.Kind == "dask" {
-		return s.palette.paint(faint, joined(text, plural(r.Tasks, "task")))
+		words = append(words, plural(r.Tasks, "task"), rate(r), busy(r))
+	} else {
+		us := ""
+		if q := r.DecisionUS; q != nil {
+			us = "p50 " + micros(q.P50) + " p99 " + micros(q.P99)
+		}
+		words = append(words, plural(r.Decisions, "decision"), us, rate(r), busy(r))
 	}
-	us := ""
-	if q := r.DecisionUS; q != nil {
-		us = "p50 " + micros(q.P50) + " p99 " + micros(q.P99)
+	for i := range words {
+		words[i] = s.palette.paint(faint, words[i])
 	}
-	text = s.palette.paint(faint, joined(text, plural(r.Decisions, "decision"), us))
 	if r.Fallbacks > 0 {
-		return text + " · " + s.palette.paint(caution, "! "+plural(r.Fallbacks, "fallback"))
+		words = slices.Insert(words, 1, s.palette.paint(caution, "! "+plural(r.Fallbacks, "fallback")))
 	}
-	return text
+	return words
+}
+
+// rate is how many tasks the workers executed in a second.
+func rate(r *record.Record) string {
+	if r.MakespanS <= 0 || r.Tasks == 0 {
+		return ""
+	}
+	return count(int(math.Round(float64(r.Tasks)/r.MakespanS))) + " tasks/s"
+}
+
+// busy is the part of their time that the workers' threads executed tasks.
+func busy(r *record.Record) string {
+	var sum float64
+	for _, w := range r.PerWorker {
+		sum += w.BusyS
+	}
+	all := r.MakespanS * float64(r.Workers*max(1, r.Threads))
+	if sum <= 0 || all <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("workers %.0f %% busy", min(100, 100*sum/all))
 }
 
 func reportWords(path string) string {

@@ -55,9 +55,17 @@ func (s *screen) helpPage() []string {
 		key("  again", "do not wait for that; esched clean gives back what is left")
 	}
 	key("/", "show only results that contain a text; esc shows all")
+	if s.control.Orders != nil {
+		key("s", "stop the run after the trial that runs (asks back)")
+		key("c", "cancel the run now (asks back)")
+	}
+	if s.control.Orders != nil || s.control.Extend != nil {
+		key("e", "ask the queue for more time (asks back)")
+	}
 	key("l", "all events, in full")
+	key("L  ← →", "the logs of all processes, one at a time")
+	key("n", "how far each node came, and why not further")
 	key("↑↓ pgup pgdown", "scroll the results or the events")
-	key("esc", "back")
 	lines = append(lines, "", s.rule("signs", "", s.width))
 	sign := func(r role, sign, means string) {
 		lines = append(lines, "  "+p.paint(r, padRight(sign, 16))+means)
@@ -70,6 +78,8 @@ func (s *screen) helpPage() []string {
 	sign(better, "● ✓", "worker registered; trial ok")
 	sign(caution, "○ ◐ !", "starting; process runs, not registered yet; warning")
 	sign(worse, "✗", "failed or lost")
+	sign(plain, "3/4 busy", "workers that have tasks, of all; rates are of the last 3 s")
+	sign(plain, "% blocked", "of these 3 s, how long Dask waited for esched's decisions")
 	for len(lines) < s.height-1 {
 		lines = append(lines, "")
 	}

@@ -75,11 +75,11 @@ func (l level) role() role {
 // signs of the states of nodes and workers.
 func stateSign(state string) (string, role) {
 	switch state {
-	case "registered":
+	case "registered", "first-task":
 		return "●", better
 	case "process":
 		return "◐", caution
-	case "lost":
+	case "lost", "failed":
 		return "✗", worse
 	}
 	return "○", caution

@@ -43,6 +43,9 @@ func (m *Model) lastLine() string {
 
 // closing tells where the report is.
 func (m *Model) closing() string {
+	if !m.over && m.opts.Watching {
+		return "no end of the run was seen; how it stands: esched status " + m.run
+	}
 	if !m.over {
 		text := "the run stopped telling of itself before its end"
 		if m.run != "" {

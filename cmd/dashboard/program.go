@@ -47,12 +47,14 @@ func (p *program) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 			next, cmd = p, tea.Quit
 		}
 	}()
+	p.readLogs()
 	over := p.feed.over() // before drawing, so that the last event is drawn
 	ask := p.react(msg)
 	if ask != nil {
 		// Not under the lock: the runner may hold a lock that this waits for
 		// while it hands an event to the feed.
 		ask()
+		p.redraw()
 	}
 	if over || p.left {
 		return p, tea.Quit
@@ -61,6 +63,15 @@ func (p *program) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return p, wait
 	}
 	return p, nil
+}
+
+// readLogs reads the log that is looked at. Not under the lock of the feed: a
+// slow file system must not hold the run up.
+func (p *program) readLogs() {
+	if s := p.screen; s.page == pageLogs {
+		s.pane.load(s.opts.Logs, s.turn)
+		s.turn = 0
+	}
 }
 
 // react applies a message to the screen and draws it. It returns what is to
@@ -84,6 +95,13 @@ func (p *program) react(msg tea.Msg) (ask func()) {
 	}
 	p.view = p.screen.render(p.screen.opts.Now())
 	return ask
+}
+
+// redraw shows what came of an order.
+func (p *program) redraw() {
+	p.feed.mu.Lock()
+	defer p.feed.mu.Unlock()
+	p.view = p.screen.render(p.screen.opts.Now())
 }
 
 // burst is the number of characters read at once from which on nobody typed

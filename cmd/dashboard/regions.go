@@ -103,8 +103,8 @@ func (s *screen) resultRow(c *cell, r *row, cols resultColumns) string {
 		n = count(f.n)
 	}
 	failed := ""
-	if r.failed > 0 {
-		failed = p.paint(worse, fmt.Sprintf(" ✗ %d failed", r.failed))
+	if len(r.failed) > 0 {
+		failed = p.paint(worse, fmt.Sprintf(" ✗ %d failed", len(r.failed)))
 	}
 	if f.n == 0 {
 		return p.paint(faint, name+padLeft("–", centreWidth)+padRight("", spreadWidth)+padLeft(n, countWidth)) + failed
@@ -125,7 +125,7 @@ func (s *screen) resultRow(c *cell, r *row, cols resultColumns) string {
 	}
 	line += p.paint(color, padLeft(ratio(f.ratio.Value), ratioWidth-2)+" "+sign)
 	switch {
-	case r.failed > 0: // the reason to distrust the row is worth more than its picture
+	case len(r.failed) > 0: // the reason to distrust the row is worth more than its picture
 		return line + " " + failed
 	case cols.gauge > 0:
 		line += "  " + p.paint(color, f.gauge(cols.gauge))

@@ -40,8 +40,8 @@ type row struct {
 	kind    string // "dask": a baseline
 	planned int
 	values  map[string]float64 // makespans by repetition
-	failed  int
-	shown   figures // see cell.figures
+	failed  map[string]bool    // repetitions
+	shown   figures            // see cell.figures
 	stale   bool
 }
 
@@ -98,7 +98,7 @@ func (rs *results) row(t record.Trial) *row {
 			return r
 		}
 	}
-	r := &row{series: t.Series(), kind: t.Kind, values: map[string]float64{}}
+	r := &row{series: t.Series(), kind: t.Kind, values: map[string]float64{}, failed: map[string]bool{}}
 	c.rows = append(c.rows, r)
 	return r
 }
@@ -115,8 +115,9 @@ func (rs *results) add(r *record.Record) {
 	row := rs.row(r.Trial)
 	switch r.Status {
 	case record.StatusFailed, record.StatusTimeout:
-		row.failed++
+		row.failed[strconv.Itoa(r.Repetition)] = true
 	case record.StatusOK:
+		delete(row.failed, strconv.Itoa(r.Repetition))
 		row.values[strconv.Itoa(r.Repetition)] = r.MakespanS
 		rs.index[keyOf(r.Trial)].changed(row)
 	}

@@ -45,21 +45,46 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, opts Options, events 
 	if errors.Is(err, errStuck) {
 		return err // whatever is written now would not return either
 	}
-	if !f.over() {
-		if p.left {
-			return nil
-		}
-		f.keepLines()
-		if err != nil && ctx.Err() == nil {
-			_, _ = fmt.Fprintf(out, "the dashboard ended (%v); the run goes on, as plain lines\n", firstLine(err))
-		}
-		_ = f.write(out)
+	if !f.over() && p.left {
+		return nil
 	}
-	_, werr := io.WriteString(out, s.closed(f))
+	rest := make(chan error, 1)
+	go func() { rest <- leave(ctx, f, s, out, err) }()
+	werr := f.unlessStuck(rest)
 	if ctx.Err() != nil {
 		return nil
 	}
 	return errors.Join(err, werr)
+}
+
+// leave writes what follows the closed screen: the rest of the events, if there
+// are more, and the summary.
+func leave(ctx context.Context, f *feed, s *screen, out io.Writer, ended error) error {
+	if !f.over() {
+		f.keepLines()
+		if ended != nil && ctx.Err() == nil {
+			_, _ = fmt.Fprintf(out, "the dashboard ended (%v); the run goes on, as plain lines\n", firstLine(ended))
+		}
+		_ = f.write(out)
+	}
+	_, err := io.WriteString(out, s.closed(f))
+	return err
+}
+
+// unlessStuck returns what comes from done, or errStuck when nothing does within
+// farewell after the last event.
+func (f *feed) unlessStuck(done <-chan error) error {
+	select {
+	case err := <-done:
+		return err
+	case <-f.ended:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(farewell):
+		return errStuck
+	}
 }
 
 // opened draws the first screen.
@@ -92,18 +117,12 @@ func show(ctx context.Context, p *program, in io.Reader, out io.Writer) error {
 		_, err := prog.Run()
 		done <- err
 	}()
-	select {
-	case err := <-done:
-		return ended(p, err)
-	case <-p.feed.ended:
-	}
-	select {
-	case err := <-done:
-		return ended(p, err)
-	case <-time.After(farewell):
+	err := p.feed.unlessStuck(done)
+	if errors.Is(err, errStuck) {
 		prog.Kill()
 		return errStuck
 	}
+	return ended(p, err)
 }
 
 func ended(p *program, err error) error {

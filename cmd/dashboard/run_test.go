@@ -2,9 +2,11 @@ package dashboard
 
 import (
 	"context"
-	"io"
+	"errors"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,13 +65,41 @@ func TestTerminalGoesAway(t *testing.T) {
 	}()
 	all := d.events()
 	send(t, ch, all[:20])
-	<-seen
+	select {
+	case <-seen:
+	case <-time.After(patience):
+		t.Fatal("nothing is drawn")
+	}
 	if err := master.Close(); err != nil {
 		t.Fatal(err)
 	}
 	send(t, ch, all[20:])
 	close(ch)
 	_ = outcome(t, done) // with or without an error, depending on what noticed first
+}
+
+// clog writes to a terminal that nobody reads until it takes no more.
+func clog(t *testing.T, terminal *os.File) {
+	t.Helper()
+	fd, err := syscall.Open(terminal.Name(), syscall.O_WRONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	block := []byte(strings.Repeat("x", 1<<10))
+	// What was taken moves from one buffer to the next, which makes room again.
+	for full := 0; full < 20; {
+		_, err := syscall.Write(fd, block)
+		switch {
+		case err == nil:
+			full = 0
+		case errors.Is(err, syscall.EAGAIN):
+			full++
+			time.Sleep(10 * time.Millisecond)
+		case !errors.Is(err, syscall.EINTR):
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestTerminalStuck never reads what is drawn, as a connection that hangs.
@@ -83,8 +113,7 @@ func TestTerminalStuck(t *testing.T) {
 	defer master.Close()
 	d := demo{repetitions: 2, workers: 2, nodes: 1}
 	ch := make(chan record.Event)
-	fill := strings.Repeat("x", 1<<16)
-	go func() { _, _ = io.WriteString(slave, fill) }() // ends with master
+	clog(t, slave)
 	done := make(chan error, 1)
 	go func() {
 		done <- Run(t.Context(), slave, slave, demoOptions(d.manifest()), ch, Control{Cancel: func() {}})

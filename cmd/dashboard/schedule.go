@@ -46,23 +46,37 @@ func newSchedule(plan []record.Planned) schedule {
 		runs:     map[pace][]float64{},
 		deployed: map[int]bool{},
 	}
+	s.add(plan)
+	return s
+}
+
+// add takes the trials of blocks and returns the measured ones. Blocks that are
+// known, since a plan that was read may be ahead of its events, change nothing.
+func (s *schedule) add(plan []record.Planned) []record.Planned {
 	at := map[int]*block{}
+	for _, b := range s.blocks {
+		at[b.index] = nil
+	}
+	var measured []record.Planned
 	for _, p := range plan {
-		b := at[p.Block]
-		if b == nil {
+		b, known := at[p.Block]
+		if !known {
 			b = &block{index: p.Block}
 			at[p.Block] = b
 			s.blocks = append(s.blocks, b)
 		}
-		if p.Warmup {
+		switch {
+		case b == nil:
+		case p.Warmup:
 			b.warmups = append(b.warmups, p.Trial)
-			continue
+		default:
+			b.trials = append(b.trials, p.Trial)
+			s.byTrial[p.ID] = b
+			s.total++
+			measured = append(measured, p)
 		}
-		b.trials = append(b.trials, p.Trial)
-		s.byTrial[p.ID] = b
-		s.total++
 	}
-	return s
+	return measured
 }
 
 func (s *schedule) grow(total int) { s.total = max(s.total, total) }

@@ -111,6 +111,19 @@ func join(sep string, parts []string) string {
 	return strings.Join(full, sep)
 }
 
+// fitting joins as many of the parts as fit into a width, the first first.
+func fitting(w int, parts ...string) string {
+	text := ""
+	for _, p := range parts {
+		next := joined(text, p)
+		if text != "" && width(next) > w {
+			break
+		}
+		text = next
+	}
+	return text
+}
+
 func orElse(s, other string) string {
 	if s == "" {
 		return other

@@ -2,8 +2,11 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/esched/esched/runners/record"
 )
 
 // The smallest screen that shows the regions, and the width from which on
@@ -27,6 +30,10 @@ func (s *screen) render(now time.Time) string {
 		lines = s.helpPage()
 	case s.page == pageEvents:
 		lines = s.eventsPage()
+	case s.page == pageNodes:
+		lines = s.nodesPage()
+	case s.page == pageLogs:
+		lines = s.logsPage()
 	default:
 		lines = s.runPage(now)
 	}
@@ -182,10 +189,18 @@ func (s *screen) left(now time.Time) string {
 		ran = now.Sub(s.since)
 	}
 	d, ok := s.schedule.remaining(s.trial, ran)
-	if !ok {
-		return gone + s.palette.paint(faint, " · time left: known after the first trial")
+	ends := s.countdown(now)
+	about := "about " + s.palette.paint(strong, clock(rounded(d))) + " left"
+	narrow := s.width < 64 && ends != "" // no room for all three
+	switch {
+	case !ok && ends != "" && s.width < 100:
+		return joined(gone, ends)
+	case !ok:
+		return joined(gone+s.palette.paint(faint, " · time left: known after the first trial"), ends)
+	case narrow:
+		return joined(about, ends)
 	}
-	return gone + " · about " + s.palette.paint(strong, clock(rounded(d))) + " left"
+	return joined(gone, about, ends)
 }
 
 // rounded keeps an estimate from pretending a precision that it has not.
@@ -206,12 +221,7 @@ func rounded(d time.Duration) time.Duration {
 func (s *screen) fleetLine() string {
 	p := s.palette
 	text := " " + orElse(clean(s.opts.Manifest.Cluster), "cluster")
-	registered, all := s.fleet.registered()
-	if t := s.trial; t != nil {
-		all = max(all, t.Workers)
-	} else if t := s.schedule.next(); t != nil && len(s.fleet.nodes) > 0 {
-		all = max(all, t.Workers)
-	}
+	registered, all := s.workers()
 	if len(s.fleet.nodes) == 0 {
 		return text + p.paint(faint, " · no deployment")
 	}
@@ -231,6 +241,22 @@ func (s *screen) fleetLine() string {
 		return line
 	}
 	return text + s.fleetCounts()
+}
+
+// workers counts the workers that registered, of those that are to.
+func (s *screen) workers() (registered, all int) {
+	registered, all = s.fleet.registered()
+	t := s.trial
+	if t == nil {
+		t = s.schedule.next()
+	}
+	if t == nil || len(s.fleet.nodes) == 0 {
+		return registered, all
+	}
+	if t.Worker == record.WorkerInstant { // those of a node are one process
+		registered *= max(1, t.Workers/max(1, t.Nodes))
+	}
+	return registered, max(all, t.Workers)
 }
 
 // stateWord says a state to people.
@@ -265,6 +291,12 @@ func (s *screen) keyLine() string {
 	if s.typing {
 		return p.paint(inverse, " filter: "+s.filter+"_ ") + p.paint(faint, "  enter keep · esc clear")
 	}
+	switch {
+	case s.question != nil:
+		return p.paint(inverse, " "+s.question.text+" ") + "  " + p.paint(strong, "y") + " yes · any other key: no"
+	case s.notice != "":
+		return p.paint(caution, " "+s.notice)
+	}
 	switch s.stop {
 	case stopForced:
 		return p.paint(worse, " not waiting any more") + " · what stays behind is given back by: esched clean"
@@ -273,13 +305,46 @@ func (s *screen) keyLine() string {
 	case stopAfterTrial:
 		return p.paint(caution, " stopping after this trial") + " · Q cancel now   l events   ? help"
 	}
-	keys := []string{"q", "stop after this trial", "Q", "cancel", "/", "filter", "l", "events", "?", "help"}
-	if s.control.watching() {
-		keys = []string{"q", "leave (the run goes on)", "/", "filter", "l", "events", "?", "help"}
+	return s.keysThatFit()
+}
+
+// keyHint is a key and what it does.
+type keyHint struct{ key, does string }
+
+// keysThatFit tells the keys that count most; the help, which has all, is
+// always there.
+func (s *screen) keysThatFit() string {
+	hints := []keyHint{{"q", "stop after this trial"}, {"Q", "cancel"}, {"/", "filter"}, {"l", "events"}}
+	switch {
+	case s.over:
+		hints = []keyHint{{"/", "filter"}, {"l", "events"}}
+	case s.control.watching() && s.control.Orders != nil:
+		hints = []keyHint{{"q", "leave"}, {"s", "stop"}, {"c", "cancel"}, {"L", "logs"}, {"l", "events"}, {"/", "filter"}}
+		if s.width >= 70 {
+			hints[0].does = "leave (the run goes on)"
+		}
+	case s.control.watching():
+		hints = []keyHint{{"q", "leave (the run goes on)"}, {"/", "filter"}, {"l", "events"}}
 	}
-	var b strings.Builder
-	for i := 0; i < len(keys); i += 2 {
-		b.WriteString(" " + p.paint(strong, keys[i]) + " " + p.paint(faint, keys[i+1]) + " ")
+	if s.over || s.control.Orders == nil {
+		hints = append(hints, keyHint{"L", "logs"})
 	}
-	return b.String()
+	hints = append(hints, keyHint{"n", "nodes"})
+	if !s.over && (s.control.Extend != nil || s.control.Orders != nil) {
+		hints = append(hints, keyHint{"e", "more time"})
+	}
+	render := func(h keyHint) string {
+		return " " + s.palette.paint(strong, h.key) + " " + s.palette.paint(faint, h.does) + " "
+	}
+	if s.stopKind != "" { // asked for already
+		hints = slices.DeleteFunc(hints, func(h keyHint) bool { return h.key == "s" })
+	}
+	help := render(keyHint{"?", "help"})
+	var text string
+	for _, h := range hints {
+		if next := text + render(h); width(next+help) <= s.width {
+			text = next
+		}
+	}
+	return text + help
 }

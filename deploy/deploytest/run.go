@@ -16,8 +16,9 @@ import (
 	"github.com/esched/esched/deploy"
 )
 
-// bound is how long the suite waits for what must happen.
-const bound = 10 * time.Second
+// bound is how long the suite waits for what must happen, on a machine that has
+// other things to do.
+const bound = time.Minute
 
 // Factory makes a Host whose processes are recorded in the directory records.
 // The suite closes it.
@@ -89,7 +90,7 @@ func (f *fixture) start(t *testing.T, ctx context.Context, c deploy.Command) dep
 }
 
 // await polls until cond holds.
-func await(t *testing.T, what string, cond func() bool) {
+func await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(bound); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -100,11 +101,7 @@ func await(t *testing.T, what string, cond func() bool) {
 
 func ended(t *testing.T, p deploy.Process) {
 	t.Helper()
-	select {
-	case <-p.Done():
-	case <-time.After(bound):
-		t.Fatalf("process %d: not done after %v", p.PID(), bound)
-	}
+	Ended(t, p, bound)
 }
 
 // pids reads the process ids that a script wrote to a file, one a line.
@@ -292,13 +289,7 @@ func testStopGroup(t *testing.T, f *fixture) {
 	if p.PID() != all[familySize-1] {
 		t.Errorf("PID: want %d, have %d", all[familySize-1], p.PID())
 	}
-	begin := time.Now()
-	if err := p.Stop(time.Second); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("stop took %v", took)
-	}
+	stopInGrace(t, p)
 	ended(t, p)
 	if err := p.Err(); err != nil {
 		t.Errorf("after Stop: want no error, have %v", err)
@@ -329,12 +320,19 @@ func testStopOfStopped(t *testing.T, f *fixture) {
 	if err := p.Signal("STOP"); err != nil {
 		t.Fatal(err)
 	}
+	stopInGrace(t, p)
+}
+
+// stopInGrace stops a process that ends when it is asked to, so that nothing is
+// left to be killed when the grace time is over.
+func stopInGrace(t *testing.T, p deploy.Process) {
+	t.Helper()
 	begin := time.Now()
-	if err := p.Stop(5 * time.Second); err != nil {
+	if err := p.Stop(bound); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("a stopped process took %v to end", took)
+	if took := time.Since(begin); took >= bound {
+		t.Errorf("want an end on SIGTERM, have one after the grace time of %v", bound)
 	}
 }
 
@@ -354,13 +352,7 @@ func testUnreadInput(t *testing.T, f *fixture) {
 	if _, err := p.CPU(); err != nil {
 		t.Error(err)
 	}
-	begin := time.Now()
-	if err := p.Stop(time.Second); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("stop took %v", took)
-	}
+	stopInGrace(t, p)
 }
 
 type endless struct{}

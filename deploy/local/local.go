@@ -64,6 +64,9 @@ func (h *Host) Name() string { return h.config.Name }
 // Addr implements deploy.Addresser.
 func (h *Host) Addr() string { return h.config.Addr }
 
+// Binary implements deploy.Carrier.
+func (h *Host) Binary(context.Context) (string, error) { return h.config.Guard[0], nil }
+
 // Dial implements deploy.Dialer.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer

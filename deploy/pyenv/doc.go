@@ -10,6 +10,8 @@
 // anything else is made anew. [Manager.Own] looks at an environment that the
 // user made.
 //
-// This package does not copy environments to other machines and does not
-// decide which environment a trial uses.
+// A [Copy] brings an environment to nodes that do not see it, once for each
+// node and content; only [Unstage] takes it away.
+//
+// This package does not decide which environment a trial uses.
 package pyenv

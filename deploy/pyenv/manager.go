@@ -47,7 +47,7 @@ type Environment struct {
 // network file system can make slow.
 const (
 	installLimit    = 45 * time.Minute
-	probeLimit      = 30 * time.Second
+	probeLimit      = time.Minute
 	importLimit     = 2 * time.Minute
 	defaultLockWait = 20 * time.Minute
 	lockPoll        = 100 * time.Millisecond

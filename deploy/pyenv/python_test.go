@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/esched/esched/deploy/deploytest"
 	"github.com/esched/esched/internal/hint"
 )
 
@@ -14,9 +15,7 @@ import (
 func script(t *testing.T, dir, name, body string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Script(t, path, body)
 	return path
 }
 

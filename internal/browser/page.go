@@ -30,9 +30,8 @@ type Look struct {
 	Print bool
 	// Screenshot asks for a picture of the whole page.
 	Screenshot bool
-	// Script is evaluated in the page before the picture; its value, as JSON, is
-	// in Page.Value. Optional.
-	Script string
+	// Steps are done one after the other before the picture is taken.
+	Steps []Step
 }
 
 // Page is what was seen.
@@ -47,34 +46,50 @@ type Page struct {
 	// Overflow is by how many pixels the page is wider than its window.
 	Overflow int
 	PNG, PDF []byte
-	Value    json.RawMessage
+	// Answers are the values, as JSON, of the steps that ask.
+	Answers []json.RawMessage
 }
 
 // Chart is what is inside the element of a figure. Shapes counts the paths,
 // lines, circles, rectangles and texts of its SVG; Texts are the texts, and
-// Clipped those that reach beyond its edge.
+// Clipped those that reach beyond its edge, and Overlaps the pairs of which one
+// covers some of the other. A text that is turned has a box far larger than
+// itself, and is in no pair.
 type Chart struct {
-	Shapes  int      `json:"shapes"`
-	Texts   []string `json:"texts"`
-	Clipped []string `json:"clipped"`
+	Shapes   int         `json:"shapes"`
+	Texts    []string    `json:"texts"`
+	Clipped  []string    `json:"clipped"`
+	Overlaps [][2]string `json:"overlaps"`
 }
 
-// limit bounds one look: a loaded machine takes seconds to start a browser.
-const limit = 90 * time.Second
+// limit bounds one look: a loaded machine takes many seconds to start a
+// browser, and each of its processes may stand still meanwhile.
+const limit = 3 * time.Minute
+
+// goneLimit bounds the wait for the last helper process of a browser.
+const goneLimit = time.Minute
 
 const survey = `(() => {
 	const charts = {};
 	document.querySelectorAll('.chart').forEach((box) => {
 		const svg = box.querySelector('svg');
-		const c = {shapes: 0, texts: [], clipped: []};
+		const c = {shapes: 0, texts: [], clipped: [], overlaps: []};
 		if (svg) {
-			const edge = svg.getBoundingClientRect();
+			const edge = svg.getBoundingClientRect(), level = [];
 			c.shapes = svg.querySelectorAll('path,line,circle,rect,polyline,polygon,text').length;
 			svg.querySelectorAll('text').forEach((t) => {
 				const r = t.getBoundingClientRect();
 				c.texts.push(t.textContent);
 				if (r.left < edge.left - 1 || r.right > edge.right + 1 || r.top < edge.top - 1 || r.bottom > edge.bottom + 1) c.clipped.push(t.textContent);
+				const m = t.getCTM(), style = getComputedStyle(t);
+				if (r.width > 0 && r.height > 0 && Math.abs(m.b) < 1e-6 && style.visibility === 'visible' && Number(style.opacity) > 0) level.push([t.textContent, r]);
 			});
+			// The box of a line has some empty pixels above and below its letters.
+			const air = 2;
+			level.forEach(([a, p], i) => level.slice(i + 1).forEach(([b, q]) => {
+				const across = Math.min(p.right, q.right) - Math.max(p.left, q.left), down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+				if (across > 1 && down > air) c.overlaps.push([a, b]);
+			}));
 		}
 		charts[box.id] = c;
 	});
@@ -101,26 +116,31 @@ func Open(ctx context.Context, path string, look Look) (seen *Page, err error) {
 	defer cancel()
 	ctx, closeBrowser := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(look.Program), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(limit), // 20 s are too few for a start on a loaded machine
+		// Otherwise clicks and keys that come before the first frame are dropped
+		// without a word; a large page is loaded long before it is painted.
+		chromedp.Flag("allow-pre-commit-input", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true))...)
 	defer closeBrowser()
-	ctx, closeTab := chromedp.NewContext(ctx)
+	ctx, closeTab := chromedp.NewContext(ctx, chromedp.WithBrowserOption(chromedp.WithDialTimeout(limit))) // else 10 s
 	defer closeTab()
 	defer func() { _ = chromedp.Cancel(ctx) }() // waits for the browser's end; what it says of that is nothing to act on
 
 	seen = &Page{}
+	listening := seen // the result is set to nil on errors, while events still come
 	var mu sync.Mutex
 	chromedp.ListenTarget(ctx, func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
-		seen.observe(event, address)
+		listening.observe(event, address)
 	})
 	var found struct {
 		Charts   map[string]Chart `json:"charts"`
 		Overflow int              `json:"overflow"`
 	}
 	steps := chromedp.Tasks{network.Enable(), log.Enable(), runtime.Enable(), look.emulate(), chromedp.Navigate(address), chromedp.WaitReady("body")}
-	if look.Script != "" {
-		steps = append(steps, chromedp.Evaluate(look.Script, &seen.Value))
+	for _, s := range look.Steps {
+		steps = append(steps, s.action(&seen.Answers))
 	}
 	steps = append(steps, chromedp.Evaluate(survey, &found))
 	if look.Screenshot {
@@ -143,14 +163,12 @@ func Open(ctx context.Context, path string, look Look) (seen *Page, err error) {
 
 // remove deletes the profile. Helper processes of a browser that has ended may
 // still write to it for a moment.
-func remove(profile string) (err error) {
-	for range 50 {
-		if err = os.RemoveAll(profile); err == nil {
-			return nil
+func remove(profile string) error {
+	for end := time.Now().Add(goneLimit); ; time.Sleep(100 * time.Millisecond) {
+		if err := os.RemoveAll(profile); err == nil || time.Now().After(end) {
+			return err
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	return err
 }
 
 func (l Look) emulate() chromedp.Action {

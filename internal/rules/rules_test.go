@@ -91,9 +91,6 @@ var trees = []struct {
 var exact = map[string][]string{
 	"scheduler":          nil,
 	"scheduler/policies": {"scheduler"},
-	"scheduler/star":     {"scheduler"},
-	"scheduler/monitor":  {"scheduler"},
-	"scheduler/recovery": {"scheduler"},
 }
 
 // TestImports holds the direction of the way from experiment to report: no
@@ -131,15 +128,19 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// strangers are pairs of trees of which the first must not know the second,
+// even through others.
+var strangers = []struct{ a, b string }{
+	{"reserve", "deploy"}, {"deploy", "reserve"}, {"report", "scheduler"}, {"report", "deploy"}, {"report", "reserve"},
+	{"scheduler", "runners"}, {"workloads", "runners"}, {"deploy", "scheduler"}, {"reserve", "scheduler"},
+}
+
 // TestStrangers holds what must not know one another even through others.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		path := short(p.ImportPath)
-		for _, x := range []struct{ a, b string }{
-			{"reserve", "deploy"}, {"deploy", "reserve"}, {"report", "scheduler"}, {"report", "deploy"}, {"report", "reserve"},
-			{"scheduler", "runners"}, {"workloads", "runners"}, {"deploy", "scheduler"}, {"reserve", "scheduler"},
-		} {
+		for _, x := range strangers {
 			if !within(path, x.a) {
 				continue
 			}
@@ -152,6 +153,51 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestRulesHavePackages finds rules about packages that do not exist: such a
+// rule holds nothing, and nobody notices.
+func TestRulesHavePackages(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	// A tree is there when a package is its root or below it.
+	tree := func(rule, path string) {
+		if !slices.ContainsFunc(all, func(p pkg) bool { return within(short(p.ImportPath), path) }) {
+			t.Errorf("%s: there is no package in %s", rule, path)
+		}
+	}
+	single := func(rule, path string) {
+		if !slices.ContainsFunc(all, func(p pkg) bool { return short(p.ImportPath) == path }) {
+			t.Errorf("%s: there is no package %s", rule, path)
+		}
+	}
+	for i, x := range trees {
+		tree("trees", x.tree)
+		for _, path := range x.may {
+			tree("trees, "+x.tree, path)
+		}
+		for _, later := range trees[i+1:] {
+			if within(later.tree, x.tree) {
+				t.Errorf("trees: %s stands behind %s, which holds its packages, too", later.tree, x.tree)
+			}
+		}
+	}
+	for path, list := range exact {
+		single("exact", path)
+		for _, i := range list {
+			single("exact, "+path, i)
+		}
+	}
+	for _, path := range pure {
+		single("pure", path)
+	}
+	for _, x := range strangers {
+		tree("strangers", x.a)
+		tree("strangers", x.b)
+	}
+	single("binary", "cmd/esched")
+	single("binary", "internal/need")
+	single("binary", "internal/browser")
+}
+
 // TestBinary keeps what serves tests out of the binary.
 func TestBinary(t *testing.T) {
 	t.Parallel()
@@ -160,7 +206,7 @@ func TestBinary(t *testing.T) {
 			continue
 		}
 		for _, d := range p.Deps {
-			if d == "testing" || d == "pgregory.net/rapid" || d == module+"/internal/need" || within(d, module) && strings.HasSuffix(d, "test") {
+			if d == "testing" || d == "pgregory.net/rapid" || d == module+"/internal/need" || d == module+"/internal/browser" || within(d, module) && strings.HasSuffix(d, "test") {
 				t.Errorf("the binary contains %s", d)
 			}
 		}
@@ -170,7 +216,7 @@ func TestBinary(t *testing.T) {
 }
 
 // pure are the packages that decide: the same events give the same decisions.
-var pure = []string{"scheduler", "scheduler/policies", "scheduler/star", "scheduler/monitor", "scheduler/recovery", "scheduler/simulate"}
+var pure = []string{"scheduler", "scheduler/policies"}
 
 // impure are imports that a pure package has no use for; others have names
 // that it may use.

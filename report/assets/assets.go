@@ -40,6 +40,16 @@ var D3Licence string
 //go:embed page.tmpl
 var Page string
 
+// Compare is that of a comparison.
+//
+//go:embed compare.tmpl
+var Compare string
+
+// Shared has the templates of what both pages are made of.
+//
+//go:embed shared.tmpl
+var Shared string
+
 // Style is the report's style sheet.
 //
 //go:embed report.css

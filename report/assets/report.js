@@ -36,6 +36,27 @@ function eschedIntervalX(params, api) {
 function eschedIntervalY(params, api) {
   return eschedWhisker(api, eschedClip(params, api.coord([api.value(0), api.value(1)])), eschedClip(params, api.coord([api.value(0), api.value(2)])), false);
 }
+// Bars lie along the x axis, from value 0 to value 2, in the row of value 1.
+function eschedRectangle(params, api, from, to, high) {
+  const at = api.coord([api.value(0), api.value(1)]), end = api.coord([api.value(2), api.value(1)]), row = api.size([0, 1])[1];
+  const a = eschedClip(params, at), b = eschedClip(params, end);
+  return { type: 'rect', shape: { x: a[0], y: at[1] - row / 2 + from * row, width: Math.max(b[0] - a[0], 0.6), height: (to - from) * row }, style: { fill: api.visual('color'), stroke: high ? eschedPaper() : null, lineWidth: high ? 0.7 : 0 } };
+}
+function eschedPaper() { return getComputedStyle(document.documentElement).getPropertyValue('--paper').trim(); }
+function eschedBar(params, api) { return eschedRectangle(params, api, 0.18, 0.86, true); }
+function eschedThinBar(params, api) { return eschedRectangle(params, api, 0.02, 0.16, false); }
+// A field of a grid holds its label, so that colour never says anything alone.
+function eschedCell(params, api) {
+  const at = api.coord([api.value(0), api.value(1)]), size = api.size([1, 1]);
+  const css = getComputedStyle(document.documentElement);
+  return {
+    type: 'group',
+    children: [
+      { type: 'rect', shape: { x: at[0] - size[0] / 2 + 1, y: at[1] - size[1] / 2 + 1, width: size[0] - 2, height: size[1] - 2 }, style: { fill: api.visual('color') } },
+      { type: 'text', style: { text: eschedLabels[params.seriesId + '/' + params.dataIndex] || '', x: at[0], y: at[1], align: 'center', verticalAlign: 'middle', fill: css.getPropertyValue('--ink').trim(), fontSize: Math.min(13, Math.max(9, size[0] / 4.5)), fontFamily: eschedFont() } },
+    ],
+  };
+}
 // A row's label stands in the margin at the right.
 function eschedRowLabel(params, api) {
   const r = params.coordSys, at = api.coord([api.value(0), api.value(1)]);
@@ -49,6 +70,28 @@ function eschedRowLabel(params, api) {
   };
 }
 const eschedLabels = {};
+// The width of a text in pixels.
+function eschedWidth(text, size) {
+  eschedPen.font = size + 'px ' + eschedFont();
+  return eschedPen.measureText(text).width;
+}
+const eschedPen = document.createElement('canvas').getContext('2d');
+// The number of lines that a text takes in so many pixels. ECharts breaks lines
+// after these characters, and longer parts anywhere.
+function eschedLines(text, width, size) {
+  let lines = 0;
+  for (const written of text.split('\n')) {
+    let line = '';
+    lines++;
+    for (const part of written.split(/(?<=[ ,&?/;\]])/)) {
+      const wide = eschedWidth(line + part, size) > width;
+      if (wide && line) lines++;
+      if (wide) lines += Math.max(0, Math.ceil(eschedWidth(part, size) / width) - 1);
+      line = wide ? part : line + part;
+    }
+  }
+  return lines;
+}
 function eschedFont() { return getComputedStyle(document.body).fontFamily; }
 
 (function () {
@@ -70,28 +113,46 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
     return node;
   }
 
-  function draw(f, width) {
+  function draw(f) {
     const box = document.getElementById(f.id);
     const css = getComputedStyle(document.documentElement);
     let height = f.height;
+    const width = box.clientWidth;
+    if (!width) return; // on paper
     const old = echarts.getInstanceByDom(box);
     if (old) old.dispose();
-    width = width || box.clientWidth;
-    if (!width) return;
     const option = resolve(f.option(), css);
     const narrow = width < 620, small = width < 460;
     option.backgroundColor = 'transparent';
     option.textStyle = { fontFamily: eschedFont() };
     Object.assign(option.tooltip, { confine: true, appendTo: 'body', backgroundColor: css.getPropertyValue('--soft').trim(), borderColor: css.getPropertyValue('--axis').trim(), textStyle: { color: css.getPropertyValue('--ink').trim(), fontSize: 13 }, extraCssText: 'white-space:normal;max-width:min(420px,90vw)' });
-    const y = option.yAxis[0];
+    const y = option.yAxis[0], names = option.xAxis[0].eschedNames;
+    if (names) option.xAxis[0].axisLabel.formatter = (value) => names[Math.round(value)] || '';
     if (y.type === 'category') {
       const labels = option.series.filter((s) => s.name === 'labels');
       if (narrow) option.series = option.series.filter((s) => s.name !== 'labels');
       const longest = Math.max(0, ...labels.flatMap((s) => s.data.map((d) => Math.max(...d.value[2].split('\n').map((t) => t.length)))));
       option.grid.right = labels.length && !narrow ? Math.min(240, 30 + 7 * longest) : 24;
       Object.assign(y.axisLabel, { width: small ? 122 : narrow ? 170 : 280, overflow: 'break', lineHeight: 14 });
-      // Names that wrap need taller rows.
-      if (small && Math.max(...y.data.map((n) => n.length)) > 18) height += 14 * y.data.length;
+      const grid = option.xAxis[0];
+      if (grid.type === 'category') {
+        const room = (width - (small ? 160 : narrow ? 210 : 320)) / grid.data.length;
+        Object.assign(grid.axisLabel, { interval: 0, hideOverlap: false, fontSize: 12, lineHeight: 13, rotate: room < 88 ? 60 : 0 });
+        // Names break after slashes and hyphens.
+        const lines = (name) => name.split(/(?<=[/-])|\s/).reduce((all, part) => {
+          const last = all.length - 1;
+          if (last >= 0 && (all[last].length + part.length) * 6.6 < room) all[last] += part; else all.push(part);
+          return all;
+        }, []).join('\n');
+        if (room >= 88) grid.axisLabel.formatter = lines;
+        // Names that are turned must not take the rows' height.
+        else height += Math.max(0, Math.ceil(0.87 * Math.max(...grid.data.map((n) => eschedWidth(n, 12)))) - 56);
+        grid.name = ''; // the names say what they are
+        option.grid.bottom = 10;
+      }
+      // Names that wrap need taller rows; ECharts breaks some lines sooner.
+      const lines = Math.max(0, ...y.data.map((n) => eschedLines(n, 0.85 * y.axisLabel.width, small ? 11 : 13)));
+      height += Math.max(0, 14 * lines + 6 - 34) * y.data.length;
     }
     if (small) {
       option.xAxis[0].splitNumber = 4;
@@ -104,6 +165,7 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
       s.clip = s.type === 'custom' ? false : true;
       if (s.type === 'custom') s.silent = s.name === 'labels';
       if (s.name === 'labels') s.data.forEach((d, j) => { eschedLabels[s.id + '/' + j] = d.value[2]; });
+      else if (s.type === 'custom') s.data.forEach((d, j) => { if (d.value.length > 3) eschedLabels[s.id + '/' + j] = d.value.pop(); });
       if (s.type === 'line') { s.z = 2; s.symbolKeepAspect = true; }
       if (s.type === 'scatter') s.z = s.itemStyle.opacity === 1 ? 4 : 3;
     });
@@ -119,7 +181,7 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
     if (svg) { svg.setAttribute('role', 'img'); svg.setAttribute('aria-label', f.alt); }
     box.dataset.drawn = 'yes';
   }
-  function drawAll(width) { figures.forEach((f) => draw(f, width)); }
+  function drawAll() { figures.forEach(draw); }
 
   if (window.echarts) {
     drawAll();
@@ -129,22 +191,25 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
       waiting = setTimeout(() => { if (window.innerWidth !== last) { last = window.innerWidth; drawAll(); } }, 120);
     });
     window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAll());
-    // Paper is light and about 700 pixels wide.
-    window.matchMedia('print').addEventListener('change', (e) => drawAll(e.matches ? 690 : undefined));
   }
+
+  // Numbers are shown with commas, and found and sorted with or without them.
+  function plain(text) { return text.replace(/(\d),(?=\d{3})/g, '$1'); }
 
   // Tables: a click on a column's head sorts.
   function valueOf(row, i) {
     const text = row.cells[i].textContent.trim();
-    const number = Number(text.replace(/,/g, ''));
-    return text === '–' ? null : text !== '' && !Number.isNaN(number) ? number : text;
+    const bare = plain(text), number = Number(bare);
+    return text === '–' ? null : text !== '' && !Number.isNaN(number) ? number : bare;
   }
   function compare(a, b, sign) {
     if (a === null || b === null) return (a === null) - (b === null);
     if (typeof a === 'number' && typeof b === 'number') return sign * (a - b);
     return sign * String(a).localeCompare(String(b), 'en', { numeric: true });
   }
-  function closeRows(table) { table.querySelectorAll('tr.open').forEach((r) => r.remove()); }
+  function closeRows(table) {
+    table.querySelectorAll('tr.open').forEach((r) => { r.previousElementSibling.setAttribute('aria-expanded', 'false'); r.remove(); });
+  }
   document.querySelectorAll('table.sortable').forEach((table) => {
     const head = table.tHead.rows[0], body = table.tBodies[0];
     Array.from(head.cells).forEach((cell, i) => {
@@ -172,9 +237,10 @@ function eschedFont() { return getComputedStyle(document.body).fontFamily; }
   document.querySelector('.filter').hidden = false;
   let texts = null;
   filter.addEventListener('input', () => {
-    texts = texts || rows.map((r) => r.textContent.toLowerCase());
+    texts = texts || rows.map((r) => ' ' + Array.from(r.cells, (c) => plain(c.textContent.trim().toLowerCase())).join(' ') + ' ');
     closeRows(trials);
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    // A number has to be a whole one: "4" is in the names of most trials.
+    const words = plain(filter.value.toLowerCase()).split(/\s+/).filter(Boolean).map((w) => Number.isNaN(Number(w)) ? w : ' ' + w + ' ');
     let n = 0;
     rows.forEach((r, i) => { const on = words.every((w) => texts[i].includes(w)); r.hidden = !on; if (on) n++; });
     shown.textContent = eschedGroup(String(n)) + ' of ' + eschedGroup(String(rows.length)) + ' shown';

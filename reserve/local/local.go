@@ -2,9 +2,8 @@ package local
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,12 +19,7 @@ const Nodes = 1
 
 // Config describes a Reserver.
 type Config struct {
-	// Ledger gets the entries. Required.
-	Ledger *reserve.Ledger
-	// Now is the clock. Required.
-	Now func() time.Time
-	// Cluster is the name of the cluster profile. Optional.
-	Cluster string
+	reserve.Profile
 	// Host is the name of the node; "localhost" when empty.
 	Host string
 }
@@ -48,15 +42,12 @@ func (r *Reserver) Kind() string { return Kind }
 
 // Check implements reserve.Reserver.
 func (r *Reserver) Check(ctx context.Context, q reserve.Request) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if err := q.Check(); err != nil {
+	if err := r.config.Check(ctx, q); err != nil {
 		return err
 	}
 	if q.Nodes > Nodes {
 		err := fmt.Errorf("local cluster has %d node, %d asked", Nodes, q.Nodes)
-		return hint.WithExit(hint.With(err, "set nodes = 1, or choose a cluster that has more with --cluster"), hint.ExitUsage)
+		return hint.Usage(err, "set nodes = 1, or choose a cluster that has more with --cluster")
 	}
 	return nil
 }
@@ -66,12 +57,8 @@ func (r *Reserver) Reserve(ctx context.Context, q reserve.Request) (reserve.Rese
 	if err := r.Check(ctx, q); err != nil {
 		return nil, err
 	}
-	now := r.config.Now()
-	e := reserve.Entry{
-		Kind: Kind, ID: strings.ToLower(rand.Text()[:10]), Run: q.Run, Made: now,
-		Deadline: now.Add(q.Claim), Cluster: r.config.Cluster,
-	}
-	if err := r.config.Ledger.Add(e); err != nil {
+	e, err := r.config.Enter(q, Kind, reserve.Mark(), "")
+	if err != nil {
 		return nil, err
 	}
 	return r.Attach(e)
@@ -79,48 +66,52 @@ func (r *Reserver) Reserve(ctx context.Context, q reserve.Request) (reserve.Rese
 
 // Attach implements reserve.Reserver.
 func (r *Reserver) Attach(e reserve.Entry) (reserve.Reservation, error) {
-	if e.Kind != Kind {
-		return nil, fmt.Errorf("reservation %s: kind %q, want %q", e.ID, e.Kind, Kind)
+	if err := e.Own(Kind); err != nil {
+		return nil, err
 	}
-	return &reservation{reserver: r, entry: e}, nil
+	return reserve.Book(r.config.Ledger, e, &reservation{reserver: r, entry: e}), nil
 }
 
+// reservation implements reserve.Queue.
 type reservation struct {
 	reserver *Reserver
-	entry    reserve.Entry
 
-	mu       sync.Mutex
-	released bool
+	mu    sync.Mutex
+	entry reserve.Entry
+	ended bool
 }
 
-func (v *reservation) ID() string { return v.entry.ID }
-
-// Status tells Running until the deadline, then Gone, like a queue that took
-// the node back.
-func (v *reservation) Status(ctx context.Context) (reserve.Status, error) {
-	if ctx.Err() != nil {
-		return reserve.Status{}, fmt.Errorf("local reservation %s: %w", v.entry.ID, context.Cause(ctx))
-	}
+// Ask implements reserve.Queue: Running until the deadline, then Gone, like a
+// queue that took the node back.
+func (v *reservation) Ask(context.Context) (reserve.Status, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := reserve.Status{State: reserve.Running, Start: v.entry.Made, Deadline: v.entry.Deadline}
-	switch {
-	case v.released:
-		s.State = reserve.Released
-	case !v.reserver.config.Now().Before(v.entry.Deadline):
-		s.State, s.Reason = reserve.Gone, "the claim is over"
-	default:
-		s.Hosts = []string{v.reserver.config.Host}
-	}
-	return s, nil
+	return v.entry.Granted(v.reserver.config.Now(), []string{v.reserver.config.Host}), nil
 }
 
-func (v *reservation) Release(context.Context) error {
+// Cancel implements reserve.Queue.
+func (v *reservation) Cancel(context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.reserver.config.Ledger.Remove(Kind, v.entry.ID); err != nil {
-		return err
-	}
-	v.released = true
+	v.ended = true
 	return nil
+}
+
+// Extend implements reserve.Extender: nobody else waits for this machine.
+func (v *reservation) Extend(_ context.Context, by time.Duration) (time.Time, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.ended || !v.reserver.config.Now().Before(v.entry.Deadline) {
+		return time.Time{}, errors.New("the claim is over")
+	}
+	longer := v.entry
+	longer.Deadline = longer.Deadline.Add(by)
+	if err := v.reserver.config.CheckLonger(longer.Made, longer.Deadline); err != nil {
+		return time.Time{}, err
+	}
+	if err := v.reserver.config.Ledger.Add(longer); err != nil {
+		return time.Time{}, err
+	}
+	v.entry = longer
+	return longer.Deadline, nil
 }

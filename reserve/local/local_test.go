@@ -15,8 +15,8 @@ func TestReserver(t *testing.T) {
 	reservetest.Run(t, func(_ *testing.T, dir string) reservetest.Setup {
 		ledger := reserve.OpenLedger(dir)
 		return reservetest.Setup{
-			Reserver: local.New(local.Config{Ledger: ledger, Now: time.Now}),
-			Ledger:   ledger, TooMany: local.Nodes + 1, Bound: time.Second,
+			Reserver: local.New(local.Config{Profile: reserve.Profile{Ledger: ledger, Now: time.Now}}),
+			Ledger:   ledger, TooMany: local.Nodes + 1, Bound: time.Minute,
 		}
 	})
 }
@@ -25,10 +25,10 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var passed atomic.Int64
-	r := local.New(local.Config{
-		Ledger: reserve.OpenLedger(t.TempDir()), Host: "here",
-		Now: func() time.Time { return begin.Add(time.Duration(passed.Load())) },
-	})
+	r := local.New(local.Config{Host: "here", Profile: reserve.Profile{
+		Ledger: reserve.OpenLedger(t.TempDir()),
+		Now:    func() time.Time { return begin.Add(time.Duration(passed.Load())) },
+	}})
 	v, err := r.Reserve(t.Context(), reserve.Request{Run: "/run", Nodes: 1, Claim: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestDeadline(t *testing.T) {
 
 func TestTooManyNodes(t *testing.T) {
 	t.Parallel()
-	r := local.New(local.Config{Ledger: reserve.OpenLedger(t.TempDir()), Now: time.Now})
+	r := local.New(local.Config{Profile: reserve.Profile{Ledger: reserve.OpenLedger(t.TempDir()), Now: time.Now}})
 	err := r.Check(t.Context(), reserve.Request{Run: "/run", Nodes: 2, Claim: time.Hour})
 	if want := "local cluster has 1 node, 2 asked"; err == nil || err.Error() != want {
 		t.Errorf("want %q, have %v", want, err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ type Setup struct {
 	Ledger *reserve.Ledger
 	// TooMany is a number of nodes that the cluster does not have.
 	TooMany int
+	// Fixed is for a queue that lets its users lengthen nothing.
+	Fixed bool
 	// Bound is how long one node may take to be granted or given back.
 	Bound time.Duration
 }
@@ -40,6 +43,11 @@ func Run(t *testing.T, factory func(t *testing.T, dir string) Setup) {
 		{"Attach", testAttach},
 		{"ReleaseWithoutGrant", testEarlyRelease},
 		{"CancelledContext", testCancelled},
+		{"CancelledStatus", testCancelledStatus},
+		{"TwoHandles", testTwoHandles},
+		{"DistinctIDs", testDistinctIDs},
+		{"Adopt", testAdopt},
+		{"Extend", testExtend},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -76,7 +84,7 @@ func testCheck(t *testing.T, s Setup, q reserve.Request) {
 func testGrant(t *testing.T, s Setup, q reserve.Request) {
 	v := obtain(t, s, q)
 	wantEntries(t, s, v.ID())
-	status := await(t, s, v, reserve.Running)
+	status := Await(t, v, s.Bound, reserve.Running)
 	if len(status.Hosts) != 1 || status.Hosts[0] == "" {
 		t.Errorf("hosts: want one, have %q", status.Hosts)
 	}
@@ -90,14 +98,14 @@ func testGrant(t *testing.T, s Setup, q reserve.Request) {
 		}
 	}
 	wantEntries(t, s)
-	if status := await(t, s, v, reserve.Released, reserve.Gone); len(status.Hosts) != 0 {
+	if status := Await(t, v, s.Bound, reserve.Released, reserve.Gone); len(status.Hosts) != 0 {
 		t.Errorf("after release: want no hosts, have %q", status.Hosts)
 	}
 }
 
 func testAttach(t *testing.T, s Setup, q reserve.Request) {
 	v := obtain(t, s, q)
-	await(t, s, v, reserve.Running)
+	Await(t, v, s.Bound, reserve.Running)
 	entries, err := s.Ledger.Entries()
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("want one entry, have %v, %v", entries, err)
@@ -113,7 +121,7 @@ func testAttach(t *testing.T, s Setup, q reserve.Request) {
 	if again.ID() != v.ID() {
 		t.Errorf("id: want %s, have %s", v.ID(), again.ID())
 	}
-	await(t, s, again, reserve.Running)
+	Await(t, again, s.Bound, reserve.Running)
 	if err := again.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -141,6 +149,149 @@ func testCancelled(t *testing.T, s Setup, q reserve.Request) {
 	wantEntries(t, s)
 }
 
+// testCancelledStatus asks with a context that is done: the answer is an
+// error, and costs nothing but this question.
+func testCancelledStatus(t *testing.T, s Setup, q reserve.Request) {
+	v := obtain(t, s, q)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status, err := v.Status(ctx); err == nil {
+		t.Errorf("want an error, have %+v", status)
+	}
+	Await(t, v, s.Bound, reserve.Running)
+	wantEntries(t, s, v.ID())
+}
+
+// testTwoHandles releases a reservation that another process has released.
+func testTwoHandles(t *testing.T, s Setup, q reserve.Request) {
+	v := obtain(t, s, q)
+	entries, err := s.Ledger.Entries()
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("want one entry, have %v, %v", entries, err)
+	}
+	other, err := s.Reserver.Attach(entries[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, handle := range []reserve.Reservation{other, v, other} {
+		if err := handle.Release(t.Context()); err != nil {
+			t.Errorf("release: %v", err)
+		}
+	}
+	wantEntries(t, s)
+}
+
+// testDistinctIDs makes a second reservation: releasing one leaves the other.
+func testDistinctIDs(t *testing.T, s Setup, q reserve.Request) {
+	v, other := obtain(t, s, q), obtain(t, s, q)
+	if v.ID() == other.ID() {
+		t.Errorf("two reservations with the id %s", v.ID())
+	}
+	if err := v.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wantEntries(t, s, other.ID())
+	Await(t, other, s.Bound, reserve.Running)
+}
+
+// testAdopt goes on with what another run left, once. A kind that grants at
+// once has nothing to go on with.
+func testAdopt(t *testing.T, s Setup, q reserve.Request) {
+	a, adopts := s.Reserver.(reserve.Adopter)
+	if !adopts {
+		return
+	}
+	v := obtain(t, s, q)
+	Await(t, v, s.Bound, reserve.Running)
+	entries, err := s.Ledger.Entries()
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("want one entry, have %v, %v", entries, err)
+	}
+	left, next := entries[0], q
+	next.Run, next.Claim = q.Run+"-next", claim/2 // fits also where queues tell minutes only
+	refuses := func(name string, q reserve.Request, e reserve.Entry) {
+		t.Helper()
+		if have, err := a.Adopt(t.Context(), q, e); have != nil || err != nil {
+			t.Errorf("%s: want nothing adopted, have %v, %v", name, have, err)
+		}
+	}
+	other := left
+	other.Kind = "another"
+	refuses("another kind's", next, other)
+	other = left
+	other.Cluster = "elsewhere"
+	refuses("another cluster's", next, other)
+	adopted, err := a.Adopt(t.Context(), next, left)
+	if err != nil || adopted == nil || adopted.ID() != v.ID() {
+		t.Fatalf("want %s, have %v, %v", v.ID(), adopted, err)
+	}
+	if entries, err = s.Ledger.Entries(); err != nil || len(entries) != 1 || entries[0].Run != next.Run || entries[0].ID != v.ID() {
+		t.Errorf("ledger: want %s for %s, have %+v, %v", v.ID(), next.Run, entries, err)
+	}
+	status := Await(t, adopted, s.Bound, reserve.Running)
+	if left := time.Until(status.Deadline); len(status.Hosts) != 1 || !status.Deadline.IsZero() && left < claim/4 {
+		t.Errorf("adopted: have %+v", status)
+	}
+	refuses("as it was before", q, left)
+	if err := adopted.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wantEntries(t, s)
+	left.Run = next.Run
+	refuses("released", q, left)
+}
+
+// testExtend asks for more time, which is given, or refused with nothing
+// changed.
+func testExtend(t *testing.T, s Setup, q reserve.Request) {
+	v := obtain(t, s, q)
+	before := Await(t, v, s.Bound, reserve.Running)
+	e, extends := v.(reserve.Extender)
+	if !extends {
+		t.Fatalf("%T: want a way to ask for more time, if only to be refused", v)
+	}
+	noted := func() []reserve.Entry {
+		entries, err := s.Ledger.Entries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries
+	}
+	unchanged := func(name string, by time.Duration, entries []reserve.Entry, want reserve.Status) {
+		t.Helper()
+		deadline, err := e.Extend(t.Context(), by)
+		if err == nil || !deadline.IsZero() {
+			t.Errorf("%s: want a refusal, have %v, %v", name, deadline, err)
+		}
+		if name == "fixed" && hint.Of(err) == "" {
+			t.Errorf("%s: want a hint, have %v", name, err)
+		}
+		if have := noted(); !reflect.DeepEqual(have, entries) {
+			t.Errorf("%s: ledger: want %+v, have %+v", name, entries, have)
+		}
+		if have, err := v.Status(t.Context()); err != nil || have.State != want.State || !have.Deadline.Equal(want.Deadline) {
+			t.Errorf("%s: want %+v, have %+v, %v", name, want, have, err)
+		}
+	}
+	unchanged("less time", -claim, noted(), before)
+	if s.Fixed {
+		unchanged("fixed", claim, noted(), before)
+	} else {
+		deadline, err := e.Extend(t.Context(), claim)
+		if longer := deadline.Sub(before.Deadline); err != nil || longer < claim || longer > claim+time.Minute {
+			t.Errorf("want an end %v after %v, have %v, %v", claim, before.Deadline, deadline, err)
+		}
+		if have := Await(t, v, s.Bound, reserve.Running); !have.Deadline.Equal(deadline) || !slices.Equal(have.Hosts, before.Hosts) {
+			t.Errorf("extended: want %v on %q, have %+v", deadline, before.Hosts, have)
+		}
+		wantEntries(t, s, v.ID())
+	}
+	if err := v.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	unchanged("released", claim, nil, reserve.Status{State: reserve.Released})
+}
+
 func obtain(t *testing.T, s Setup, q reserve.Request) reserve.Reservation {
 	t.Helper()
 	v, err := s.Reserver.Reserve(t.Context(), q)
@@ -155,15 +306,22 @@ func obtain(t *testing.T, s Setup, q reserve.Request) reserve.Reservation {
 	return v
 }
 
-func await(t *testing.T, s Setup, v reserve.Reservation, states ...reserve.State) reserve.Status {
+// Await asks for a reservation until it is in one of the states.
+func Await(t testing.TB, v reserve.Reservation, bound time.Duration, states ...reserve.State) reserve.Status {
 	t.Helper()
-	for end := time.Now().Add(s.Bound); ; time.Sleep(50 * time.Millisecond) {
-		status, err := v.Status(t.Context())
-		if err == nil && slices.Contains(states, status.State) {
-			return status
+	return AwaitThat(t, v, bound, fmt.Sprint(states), func(s reserve.Status) bool { return slices.Contains(states, s.State) })
+}
+
+// AwaitThat asks for a reservation until its status is as wanted.
+func AwaitThat(t testing.TB, v reserve.Reservation, bound time.Duration, want string, done func(reserve.Status) bool) reserve.Status {
+	t.Helper()
+	for end := time.Now().Add(bound); ; time.Sleep(50 * time.Millisecond) {
+		have, err := v.Status(t.Context())
+		if err == nil && done(have) {
+			return have
 		}
 		if time.Now().After(end) {
-			t.Fatalf("reservation %s: want %v within %v, have %+v, %v", v.ID(), states, s.Bound, status, err)
+			t.Fatalf("reservation %s: want %s within %v, have %+v, %v", v.ID(), want, bound, have, err)
 		}
 	}
 }

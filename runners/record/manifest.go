@@ -27,6 +27,12 @@ type Manifest struct {
 	ClusterKind string `json:"cluster_kind"`
 	// Plan lists the trials, warm-ups included, in the order of execution.
 	Plan []Planned `json:"plan"`
+	// Trace is how many tasks of each trial of the first repetition have their
+	// times kept.
+	Trace int `json:"trace,omitempty"`
+	// Stopping is how the repetitions were ended; nil when their number was
+	// fixed.
+	Stopping *Stopping `json:"stopping,omitempty"`
 	// Environments describes the Python environments used, by name.
 	Environments map[string]Environment `json:"environments,omitempty"`
 	// Hosts describes the machines, scheduler's first.
@@ -66,4 +72,13 @@ type Host struct {
 	Kernel   string `json:"kernel"`
 	OS       string `json:"os"`
 	Governor string `json:"governor,omitempty"`
+	// Address is where the experiment's processes listen on it, Interface the
+	// network interface with that address, when one was chosen.
+	Address   string `json:"address,omitempty"`
+	Interface string `json:"interface,omitempty"`
+	// ClockAheadS is how far its clock was ahead of that of the machine esched
+	// ran on when it was contacted, give or take ClockErrorS; both 0 when that
+	// was not measured.
+	ClockAheadS float64 `json:"clock_ahead_s,omitempty"`
+	ClockErrorS float64 `json:"clock_error_s,omitempty"`
 }

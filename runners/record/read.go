@@ -85,7 +85,7 @@ func (r *Run) keepLastOK(all []Record) {
 			continue // each block has its own warm-ups, with the same identity
 		}
 		j, seen := last[rec.ID]
-		if seen && len(repeated) < 5 {
+		if seen && all[j].Status != StatusSkipped && len(repeated) < 5 {
 			repeated = append(repeated, rec.ID)
 		}
 		if !seen || rec.Status == StatusOK || all[j].Status != StatusOK {
@@ -99,7 +99,13 @@ func (r *Run) keepLastOK(all []Record) {
 			r.Superseded = append(r.Superseded, rec)
 		}
 	}
-	if n := len(r.Superseded); n > 0 {
+	n := 0
+	for _, rec := range r.Superseded {
+		if rec.Status != StatusSkipped { // the end of a claim is no reason to worry
+			n++
+		}
+	}
+	if n > 0 {
 		r.warn("%d further records of trials recorded more than once (%s) do not count: the last ok one does",
 			n, strings.Join(repeated, ", "))
 	}

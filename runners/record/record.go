@@ -59,6 +59,18 @@ type Record struct {
 	// decisions that were there without one.
 	AskUS *Quantiles `json:"ask_us,omitempty"`
 	HitUS *Quantiles `json:"hit_us,omitempty"`
+	// AskS and HitS are the sums of the times of these two, in seconds: what
+	// Dask's event loop spent on decisions. Both are 0 in older records.
+	AskS float64 `json:"ask_s,omitempty"`
+	HitS float64 `json:"hit_s,omitempty"`
+	// NominalWorkS is the time that all tasks together take by the workload's own
+	// account, NominalPathS that of the longest chain of tasks that need one
+	// another; 0 when it does not know.
+	NominalWorkS float64 `json:"nominal_work_s,omitempty"`
+	NominalPathS float64 `json:"nominal_path_s,omitempty"`
+	// Idle tells that the tasks of the nominal work sleep, so that no number of
+	// cores bounds how many of them go on at once.
+	Idle bool `json:"idle,omitempty"`
 	// BytesMoved is the number of bytes that workers fetched from one another.
 	BytesMoved int64 `json:"bytes_moved"`
 	// PerWorker is sorted by worker name.
@@ -68,6 +80,13 @@ type Record struct {
 	// trial.
 	SchedulerCPUS float64 `json:"scheduler_cpu_s,omitempty"`
 	ServiceCPUS   float64 `json:"service_cpu_s,omitempty"`
+	// DriverPeakBytes is the most memory that the driver, Dask's client, had
+	// resident in the trial; 0 when unknown.
+	DriverPeakBytes int64 `json:"driver_peak_bytes,omitempty"`
+
+	// Timeline is the file with the times of its tasks, below the run
+	// directory; "" when they were not traced. Tracing costs the scheduler time.
+	Timeline string `json:"timeline,omitempty"`
 
 	// ResultDigest is a hash of the workload's result, equal for all schedulers;
 	// Result is what the workload wants to show ("pi = 3.1416").
@@ -117,4 +136,10 @@ type WorkerShare struct {
 	Host   string  `json:"host,omitempty"`
 	Tasks  int     `json:"tasks"`
 	BusyS  float64 `json:"busy_s"`
+	// PeakBytes is the most memory that its process had resident in the trial; 0
+	// when unknown.
+	PeakBytes int64 `json:"peak_bytes,omitempty"`
+	// LimitBytes is the limit of its memory as the worker has it; 0 when there is
+	// none or it is unknown.
+	LimitBytes int64 `json:"limit_bytes,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -164,7 +165,7 @@ func (s *Store) Close() error {
 	if s.trials == nil {
 		return nil
 	}
-	err := errors.Join(s.trials.sync(), s.events.sync(), s.closeFiles())
+	err := errors.Join(s.removeProgress(), s.trials.sync(), s.events.sync(), s.closeFiles())
 	if err != nil {
 		return placed(fmt.Errorf("run %s: %w", s.dir, err), s.dir)
 	}
@@ -208,7 +209,7 @@ func lockAndOpen(dir string, flag int) (*Store, error) {
 	if s.trials, err = openAppender(filepath.Join(dir, TrialsFile), flag); err != nil {
 		return nil, placed(err, dir)
 	}
-	switch err := syscall.Flock(int(s.trials.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	switch err := lock(s.trials.file); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		_ = s.trials.close() // nothing was written
 		return nil, hint.With(fmt.Errorf("run %s: %w", dir, ErrInUse), "wait for its end, or follow it with: esched watch "+dir)
@@ -232,6 +233,26 @@ func lockAndOpen(dir string, flag int) (*Store, error) {
 		return nil, placed(err, dir)
 	}
 	return s, nil
+}
+
+// lookBound is how long a lock waits for processes that only look at it; on a
+// busy machine they may stand still meanwhile.
+const lookBound = time.Minute
+
+// lock takes the exclusive lock of a file, which fails when a writer has it.
+// What has a shared one is [InUse], and gives it back at once.
+func lock(f *os.File) error {
+	fd := int(f.Fd())
+	for end := time.Now().Add(lookBound); ; time.Sleep(5 * time.Millisecond) {
+		err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(end) {
+			return err
+		}
+		if syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil {
+			return err
+		}
+		_ = syscall.Flock(fd, syscall.LOCK_UN) // not kept: another looker would wait for it in turn
+	}
 }
 
 // appender adds JSON lines to a file.

@@ -84,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestTruncatedAtEveryByte(t *testing.T) {
 	t.Parallel()
-	dir := create(t, 3)
+	dir := create(t, 2)
 	path := filepath.Join(dir, record.TrialsFile)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -202,6 +202,29 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+}
+
+// TestLookersAreWaitedFor opens a run while somebody looks whether it is in use.
+func TestLookersAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := create(t, 1)
+	f, err := os.Open(filepath.Join(dir, record.TrialsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error)
+	time.AfterFunc(50*time.Millisecond, func() { gone <- syscall.Flock(int(f.Fd()), syscall.LOCK_UN) })
+	s, err := record.Open(dir)
+	if err := errors.Join(err, <-gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestUpdateManifest(t *testing.T) {

@@ -35,16 +35,27 @@ type Trial struct {
 	Nodes   int `json:"nodes"`
 	Workers int `json:"workers"`
 	Threads int `json:"threads"`
+	// WorkerMemoryB is the limit of each worker's memory in bytes, at parts of
+	// which Dask spills and pauses: 0 for an equal share of the node's memory,
+	// MemoryAuto for what Dask itself chooses.
+	WorkerMemoryB int64 `json:"worker_memory_bytes,omitempty"`
 	// Worker is the kind of the workers: empty for Dask's own, WorkerInstant for
 	// stand-ins that execute nothing.
 	Worker string `json:"worker,omitempty"`
 	// Environment names the Python environment.
 	Environment string `json:"environment"`
+	// Program identifies the text of a workload that is not esched's own, or that
+	// of the files which its parameters name.
+	Program string `json:"program,omitempty"`
 	// Repetition counts from 1. Warm-up trials have repetition 0.
 	Repetition int `json:"repetition"`
 	// Warmup marks a trial whose times are not part of any result.
 	Warmup bool `json:"warmup,omitempty"`
 }
+
+// MemoryAuto leaves the limit of workers' memory to Dask: the node's memory
+// times the share of its cores for which a worker has threads.
+const MemoryAuto = -1
 
 // WorkerInstant is the kind of workers that report every task as finished as
 // soon as they receive it: what remains is the cost of client and scheduler.

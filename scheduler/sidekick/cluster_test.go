@@ -64,11 +64,11 @@ func newCluster(t *testing.T, python string, o clusterOptions) *cluster {
 		c.socket = filepath.Join(dir, "s")
 	}
 	module := filepath.Join(dir, "esched_preload.py")
-	text := Preload()
+	text := Preload("test")
 	if !o.impatient {
 		// A machine that is busy with tests is not a service that hangs.
 		text = regexp.MustCompile(`(?m)^DEADLINE = [0-9.]+`).ReplaceAll(text, []byte("DEADLINE = 5.0"))
-		if bytes.Equal(text, Preload()) {
+		if bytes.Equal(text, Preload("test")) {
 			t.Fatal("the preload has no line DEADLINE = ...")
 		}
 	}
@@ -80,7 +80,7 @@ func newCluster(t *testing.T, python string, o clusterOptions) *cluster {
 		preload = "esched_preload"
 	}
 	cmd := c.command("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-		"--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", c.file, "--preload", preload)
+		"--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", c.file, "--preload", "esched_mends", "--preload", preload)
 	cmd.Env = append(cmd.Env, "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH=1000000")
 	cmd.Env = append(cmd.Env, o.env...)
 	cmd.Env = append(cmd.Env, "ESCHED_SOCKET="+c.socket)
@@ -93,13 +93,7 @@ func newCluster(t *testing.T, python string, o clusterOptions) *cluster {
 	launch(t, cmd)
 	t.Cleanup(func() {
 		if t.Failed() {
-			var kept []string
-			for line := range strings.Lines(c.logged(t)) {
-				if !strings.Contains(line, " INFO ") || strings.Contains(line, "esched") {
-					kept = append(kept, line)
-				}
-			}
-			t.Logf("end of the scheduler's log:\n%s", strings.Join(kept[max(0, len(kept)-60):], ""))
+			t.Logf("end of the scheduler's log:\n%s", notable(c.logged(t)))
 		}
 	})
 	return c
@@ -111,7 +105,9 @@ func (c *cluster) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(c.python, args...)
 	scripts, _ := filepath.Abs("testdata/python")
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+scripts+":"+c.dir, "PYTHONDONTWRITEBYTECODE=1",
+	mends, _ := filepath.Abs("../../deploy") // esched_mends.py
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+scripts+":"+mends+":"+c.dir, "PYTHONDONTWRITEBYTECODE=1",
+		"DASK_DISTRIBUTED__WORKER__PRELOAD=esched_mends",
 		"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "DASK_DATAFRAME__CONVERT_STRING=False")
 	return cmd
 }
@@ -149,10 +145,22 @@ func (c *cluster) script(t *testing.T, bound time.Duration, env []string, each f
 	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // forked workers that lost their parent
 	if err != nil {
-		t.Errorf("%s: %v\n%.4000s", name, err, errs.Bytes())
+		t.Errorf("%s: %v\n%s", name, err, notable(errs.String()))
 	} else if t.Failed() {
-		t.Logf("%s wrote:\n%.4000s", name, errs.Bytes())
+		t.Logf("%s wrote:\n%s", name, notable(errs.String()))
 	}
+}
+
+// notable returns the last lines of a log that tell more than that workers
+// came.
+func notable(log string) string {
+	var kept []string
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, " INFO ") || strings.Contains(line, "esched") || strings.Contains(line, "Remove worker") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept[max(0, len(kept)-60):], "")
 }
 
 func (c *cluster) logged(t *testing.T) string {

@@ -27,7 +27,7 @@ type outcome struct {
 	Seconds    float64        `json:"seconds"`
 }
 
-// TestScenarios plays every scenario of testdata/python/scenarios.py on both
+// TestScenarios plays every scenario of testdata/python/scenarios_*.py on both
 // versions of Dask: as it comes, with Dask's own checks of its state, and
 // without Dask's queue.
 func TestScenarios(t *testing.T) {
@@ -61,7 +61,7 @@ func TestScenarios(t *testing.T) {
 				o.socket = socket
 				c := newCluster(t, python, o)
 				seen := 0
-				c.script(t, 3*time.Minute, []string{"POLICIES=" + strings.Join(policies.Names(), ",")},
+				c.script(t, 10*time.Minute, []string{"POLICIES=" + strings.Join(policies.Names(), ",")},
 					func(line []byte) { seen++; checkOutcome(t, line) },
 					"scenarios.py", append([]string{c.file, c.dir, x.policy, x.slots}, x.only...)...)
 				if want := cmp.Or(len(x.only), 26); seen != want {
@@ -72,6 +72,28 @@ func TestScenarios(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLink plays the checks of testdata/python/link.py: the preload's
+// bookkeeping with a service whose every reply is chosen.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	interpreters(t, func(t *testing.T, python string) {
+		c := &cluster{dir: shortDir(t), python: python}
+		seen := 0
+		c.script(t, 10*time.Minute, nil, func(line []byte) {
+			seen++
+			var check struct{ Name, Error string }
+			if err := json.Unmarshal(line, &check); err != nil {
+				t.Errorf("line %q: %v", line, err)
+			} else if check.Error != "" {
+				t.Errorf("%s: %.3000s", check.Name, check.Error)
+			}
+		}, "link.py", writePreload(t, c.dir))
+		if seen != 7 {
+			t.Errorf("%d checks were played, want 7", seen)
+		}
+	})
 }
 
 func checkOutcome(t *testing.T, line []byte) {

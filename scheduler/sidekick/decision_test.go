@@ -15,7 +15,7 @@ const (
 // first free task id.
 func loaded(tb testing.TB, policy string) (*Session, uint32) {
 	tb.Helper()
-	s, err := NewSession(policy, 1)
+	s, err := NewSession(policy, 1, false)
 	if err != nil {
 		tb.Fatal(err)
 	}

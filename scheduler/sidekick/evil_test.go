@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/esched/esched/scheduler"
 )
 
@@ -30,6 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// scarceDescriptors is how many a "scarce" service may have.
+const scarceDescriptors = 32
+
 // service is an honest service, or one of those that nobody should have to
 // rely on.
 func service(mode, socket string) error {
@@ -37,6 +42,16 @@ func service(mode, socket string) error {
 	defer stop()
 	if mode == "honest" {
 		return Serve(ctx, Config{Socket: socket, Policy: "earliest-start", Ready: func() { fmt.Println("ready") }})
+	}
+	if mode == "scarce" {
+		limit := unix.Rlimit{Cur: scarceDescriptors, Max: scarceDescriptors}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			return err
+		}
+		return Serve(ctx, Config{
+			Socket: socket, Policy: "earliest-start", Ready: func() { fmt.Println("ready") },
+			Warn: func(err error) { fmt.Println("warning:", err) },
+		})
 	}
 	l, err := listen(socket)
 	if err != nil {
@@ -58,7 +73,7 @@ func service(mode, socket string) error {
 // deceive is honest about the snapshot, so that it is trusted, and then
 // behaves by its mode.
 func deceive(mode string, conn net.Conn) error {
-	session, err := NewSession("earliest-start", 1)
+	session, err := NewSession("earliest-start", 1, false)
 	if err != nil {
 		return err
 	}
@@ -99,7 +114,7 @@ func deceive(mode string, conn net.Conn) error {
 func babble(rng *rand.Rand, session *Session) []byte {
 	var out replies
 	for range 20 {
-		out.add(uint8(1+rng.IntN(5)), uint8(rng.IntN(2)), anyWorker(rng), anyTask(rng, session))
+		out.add(uint8(1+rng.IntN(6)), uint8(rng.IntN(2)), anyWorker(rng), anyTask(rng, session))
 	}
 	return out.b
 }
@@ -111,7 +126,7 @@ func twist(mode string, rng *rand.Rand, session *Session, honest []byte) []byte 
 	for ; len(honest) >= 8; honest = honest[8:] {
 		kind, worker, id := honest[0], binary.LittleEndian.Uint16(honest[2:]), binary.LittleEndian.Uint32(honest[4:])
 		switch {
-		case kind == replyEnd || kind == replySlots:
+		case kind == replyEnd || kind == replySlots || kind == replyAnew:
 			out.b = append(out.b, honest[:8]...)
 		case mode == "mistaken":
 			if rng.IntN(2) == 0 {

@@ -27,6 +27,9 @@ type counts struct {
 	}
 }
 
+// patience bounds the waits of the fault tests.
+const patience = 90 * time.Second
+
 // driver talks to faults.py.
 type driver struct {
 	t   *testing.T
@@ -57,7 +60,7 @@ func drive(t *testing.T, c *cluster) *driver {
 	defer log.Close()
 	cmd.Stderr = log
 	launch(t, cmd)
-	watchdog := time.AfterFunc(3*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	watchdog := time.AfterFunc(8*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	t.Cleanup(func() { watchdog.Stop() })
 	d := &driver{t, in, json.NewDecoder(bufio.NewReader(out))}
 	d.read()
@@ -85,7 +88,7 @@ func (d *driver) ask(command string) counts {
 func (d *driver) begin() {
 	d.t.Helper()
 	var last counts
-	err := within(20*time.Second, "begin", func() bool {
+	err := within(patience, "begin", func() bool {
 		last = d.ask("begin")
 		return last.Status == "OK"
 	})
@@ -96,23 +99,54 @@ func (d *driver) begin() {
 
 // graph runs a graph, with a fault in its middle, and checks what holds after
 // every fault: the right result, soon, and nothing left over.
-func (d *driver) graph(n, ms int, fault func()) counts {
+func (d *driver) graph(n int, fault func()) counts {
 	d.t.Helper()
-	if c := d.ask(fmt.Sprintf("graph %d %d", n, ms)); !c.Running {
+	if c := d.ask(fmt.Sprintf("graph %d", n)); !c.Running {
 		d.t.Fatalf("want the graph running, have %+v", c)
 	}
 	if fault != nil {
 		fault()
 	}
-	c := d.read()
+	d.ask("open 1")
+	d.ask("open 2")
+	c := d.ask("finish")
 	d.t.Logf("%+v", c)
-	if !c.Right || c.Seconds > 40 {
+	if !c.Right || c.Seconds > 90 {
 		d.t.Errorf("right: %v, after %.1f s", c.Right, c.Seconds)
 	}
 	if m := c.Mirror; m.Tasks != 0 || m.IDs != 0 || m.Hints != 0 || m.Mates > 4 || m.Bytes > 1<<16 {
 		d.t.Errorf("the mirror holds %+v", m)
 	}
 	return c
+}
+
+// decides waits for a graph of which esched decides nearly all. A machine that
+// stands still for longer than the deadline costs a graph some decisions, not
+// all of them.
+func (d *driver) decides() {
+	d.t.Helper()
+	var last counts
+	err := within(patience, "esched's decisions", func() bool {
+		d.begin()
+		last = d.graph(60, nil)
+		return last.Mirror.Active && last.Decisions >= 100
+	})
+	if err != nil {
+		d.t.Errorf("%v: %+v", err, last)
+	}
+}
+
+// until polls the counts.
+func (d *driver) until(what string, condition func(counts) bool) {
+	d.t.Helper()
+	var last counts
+	err := within(patience, what, func() bool {
+		last = d.ask("status")
+		return condition(last)
+	})
+	if err != nil {
+		d.t.Errorf("%v: %+v", err, last)
+	}
 }
 
 // daemon starts a service in a process of its own.
@@ -167,43 +201,40 @@ func TestFaults(t *testing.T) {
 		}
 		var service *exec.Cmd
 		step("absent at the start", func(t *testing.T) {
-			if got := d.graph(60, 1, nil); got.Mirror.Active || got.Decisions != 0 || got.Fallbacks < 121 {
+			if got := d.graph(60, nil); got.Mirror.Active || got.Decisions != 0 || got.Fallbacks < 121 {
 				t.Errorf("want 121 fallbacks or more, have %+v", got)
 			}
 		})
 		service = daemon(t, "honest", c.socket)
 		step("appears", func(t *testing.T) {
-			d.begin()
-			if got := d.graph(60, 1, nil); !got.Mirror.Active || got.Decisions < 100 {
-				t.Errorf("want esched's decisions, have %+v", got)
-			}
+			d.decides()
 		})
 		step("killed and started again in mid-graph", func(t *testing.T) {
 			d.begin()
-			got := d.graph(400, 20, func() {
+			got := d.graph(400, func() {
 				kill(t, service)
+				d.ask("open 1")
+				d.until("fallbacks", func(c counts) bool { return c.Fallbacks > 0 })
 				service = daemon(top, "honest", c.socket)
+				d.until("attachment", func(c counts) bool { return c.Mirror.Active })
 			})
-			if got.Fallbacks == 0 || got.Reattached != 1 || got.Decisions < 50 || !got.Mirror.Active {
-				t.Errorf("want decisions, fallbacks and one attachment, have %+v", got)
+			if got.Fallbacks == 0 || got.Reattached == 0 || got.Decisions < 50 {
+				t.Errorf("want decisions, fallbacks and an attachment, have %+v", got)
 			}
 		})
 		step("stopped in mid-graph", func(t *testing.T) {
 			d.begin()
-			if got := d.graph(200, 5, func() { send(t, service, syscall.SIGSTOP) }); got.Fallbacks == 0 || got.Misses > 10 {
+			if got := d.graph(200, func() { send(t, service, syscall.SIGSTOP) }); got.Fallbacks == 0 || got.Misses > 10 {
 				t.Errorf("want fallbacks and few missed deadlines, have %+v", got)
 			}
 		})
 		step("continued", func(t *testing.T) {
 			send(t, service, syscall.SIGCONT)
-			d.begin()
-			if got := d.graph(60, 1, nil); got.Decisions < 100 {
-				t.Errorf("want esched's decisions, have %+v", got)
-			}
+			d.decides()
 		})
 		step("killed", func(t *testing.T) {
 			d.begin()
-			if got := d.graph(200, 5, func() { kill(t, service) }); got.Fallbacks == 0 || got.Mirror.Active {
+			if got := d.graph(200, func() { kill(t, service) }); got.Fallbacks == 0 || got.Mirror.Active {
 				t.Errorf("want fallbacks, have %+v", got)
 			}
 		})
@@ -214,7 +245,7 @@ func TestFaults(t *testing.T) {
 					d.begin()
 				}
 				before := d.ask("status")
-				if got := d.graph(100, 2, nil); got.Fallbacks == before.Fallbacks {
+				if got := d.graph(100, nil); got.Fallbacks == before.Fallbacks {
 					t.Errorf("want fallbacks, have %+v", got)
 				}
 			})
@@ -222,10 +253,7 @@ func TestFaults(t *testing.T) {
 		}
 		service = daemon(t, "honest", c.socket)
 		step("honest again", func(t *testing.T) {
-			d.begin()
-			if got := d.graph(60, 1, nil); !got.Mirror.Active || got.Decisions < 100 {
-				t.Errorf("want esched's decisions, have %+v", got)
-			}
+			d.decides()
 		})
 		c.quiet(t)
 	})
@@ -242,7 +270,7 @@ func TestFaultWithoutQueue(t *testing.T) {
 		service := daemon(t, "honest", c.socket)
 		d := drive(t, c)
 		d.begin()
-		if got := d.graph(200, 5, func() { kill(t, service) }); got.Fallbacks == 0 || got.Decisions == 0 || got.Mirror.Active {
+		if got := d.graph(200, func() { kill(t, service) }); got.Fallbacks == 0 || got.Decisions == 0 || got.Mirror.Active {
 			t.Errorf("want decisions, then fallbacks, have %+v", got)
 		}
 		c.quiet(t)

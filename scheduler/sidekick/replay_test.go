@@ -48,7 +48,7 @@ func frames(record []byte, each func(id uint32, s *Session, frame, replies []byt
 			return err
 		}
 		if sessions[id] == nil {
-			if sessions[id], err = NewSession(head.Policy, head.Seed); err != nil {
+			if sessions[id], err = NewSession(head.Policy, head.Seed, head.Stock); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func TestReplay(t *testing.T) {
 	c := newCluster(t, python, clusterOptions{socket: filepath.Join(dir, "s")})
 	d := drive(t, c)
 	d.begin()
-	d.graph(16, 1, nil)
+	d.graph(16, nil)
 
 	bytesNow := recorded.Bytes()
 	var first, second bytes.Buffer
@@ -138,7 +138,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[byte]string{replyHint: "hint", replyNext: "next", replySlots: "slots", replyAnswer: "answer", replyEnd: "end"}
+	names := map[byte]string{replyHint: "hint", replyNext: "next", replySlots: "slots", replyAnswer: "answer", replyEnd: "end", replyAnew: "anew"}
 	var have strings.Builder
 	n := 0
 	err = frames(recorded, func(_ uint32, _ *Session, _, replies []byte) error {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,9 @@ type Config struct {
 	// Policy and Seed decide until a connection chooses otherwise. Required.
 	Policy string
 	Seed   uint64
+	// Stock lets workers hold as many tasks as Dask gives them by itself, unless
+	// a connection chooses otherwise, and not as many as their duration suggests.
+	Stock bool
 	// Record, when set, gets the frames of every connection for Replay.
 	Record io.Writer
 	// Ready is called once when connections are accepted. Optional.
@@ -42,7 +46,7 @@ func Serve(ctx context.Context, cfg Config) error {
 	if len(cfg.Socket) > maxSocketPath {
 		return fmt.Errorf("socket path %s has %d bytes, at most %d fit", cfg.Socket, len(cfg.Socket), maxSocketPath)
 	}
-	if _, err := NewSession(cfg.Policy, cfg.Seed); err != nil {
+	if _, err := NewSession(cfg.Policy, cfg.Seed, cfg.Stock); err != nil {
 		return err
 	}
 	listener, err := listen(cfg.Socket)
@@ -50,28 +54,97 @@ func Serve(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer listener.Close() // removes the socket too
-	stop := context.AfterFunc(ctx, func() { listener.Close() })
-	defer stop()
-	log := &frameLog{w: cfg.Record}
 	if cfg.Ready != nil {
 		cfg.Ready()
 	}
+	return accept(ctx, listener, cfg)
+}
+
+// acceptPause is what accept waits when the process has no descriptor left,
+// until connections that end give some back.
+const acceptPause = 100 * time.Millisecond
+
+// accept serves connections until ctx is done or the listener fails for good;
+// then it ends those that live.
+func accept(ctx context.Context, listener *net.UnixListener, cfg Config) error {
+	stop := context.AfterFunc(ctx, func() { listener.Close() })
+	defer stop()
+	log := &frameLog{w: cfg.Record}
+	warn := func(err error) {
+		if cfg.Warn != nil {
+			cfg.Warn(err)
+		}
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for id := uint32(1); ; id++ {
-		conn, err := listener.AcceptUnix()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
+	live, end := context.WithCancel(ctx)
+	defer end() // before the wait: a conversation does not end by itself
+	scarce := false
+	for id := uint32(1); ; {
+		fd, err := detach(listener.AcceptUnix())
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return nil
+		case passing(err):
+			if !scarce {
+				warn(fmt.Errorf("socket %s: %w", cfg.Socket, err))
 			}
+			scarce = true
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
+		default:
 			return fmt.Errorf("socket %s: %w", cfg.Socket, err)
 		}
+		scarce = false
+		number := id
+		id++
 		wg.Go(func() {
-			if err := serveConn(ctx, conn, cfg, log, id); err != nil && cfg.Warn != nil {
-				cfg.Warn(fmt.Errorf("connection %d: %w", id, err))
+			if err := serveConn(live, fd, cfg, log, number); err != nil {
+				warn(fmt.Errorf("connection %d: %w", number, err))
 			}
 		})
 	}
+}
+
+// detach takes an accepted connection away from Go's network poller, which
+// would be woken by every frame that arrives, and returns its descriptor in
+// blocking mode.
+func detach(conn *net.UnixConn, err error) (int, error) {
+	if err != nil {
+		return -1, err
+	}
+	defer conn.Close() // ends the poller's interest too
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd := -1
+	var dup error
+	if err := raw.Control(func(own uintptr) { fd, dup = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return -1, err
+	}
+	if dup != nil {
+		return -1, dup
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// passing reports whether accept may succeed later.
+func passing(err error) bool {
+	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // listen makes the socket, readable by its owner only.
@@ -79,7 +152,10 @@ func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
 		return nil, fmt.Errorf("socket %s: another service listens there", path)
-	} else if errors.Is(err, unix.ECONNREFUSED) {
+	} else if errors.Is(err, unix.ECONNREFUSED) { // as a file of another kind does
+		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("socket %s: a file that is no socket is there", path)
+		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("stale socket: %w", err)
 		}
@@ -93,20 +169,22 @@ func listen(path string) (*net.UnixListener, error) {
 // serveConn speaks with one Dask scheduler. It keeps its thread and uses plain
 // blocking reads and writes: waking a goroutine through the network poller
 // would cost more than a decision.
-func serveConn(ctx context.Context, conn *net.UnixConn, cfg Config, log *frameLog, id uint32) error {
-	defer conn.Close()
-	file, err := conn.File()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	fd := int(file.Fd()) // Fd makes the descriptor blocking
-	stop := context.AfterFunc(ctx, func() { unix.Shutdown(fd, unix.SHUT_RDWR) })
-	defer stop()
+func serveConn(ctx context.Context, fd int, cfg Config, log *frameLog, id uint32) error {
+	defer unix.Close(fd)
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	})
+	defer func() { // the descriptor's number may belong to another soon
+		if !stop() {
+			<-ended
+		}
+	}()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	session, err := NewSession(cfg.Policy, cfg.Seed)
+	session, err := NewSession(cfg.Policy, cfg.Seed, cfg.Stock)
 	if err != nil {
 		return err
 	}
@@ -157,7 +235,7 @@ func readFrame(in io.Reader, buf []byte) ([]byte, error) {
 }
 
 // frameLog writes the frames of all connections to one stream: a JSON line
-// that names policy and seed, then u32 connection, u32 length, frame, ...
+// that names policy, seed and slots, then u32 connection, u32 length, frame, ...
 type frameLog struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -168,6 +246,7 @@ type logHeader struct {
 	Version int    `json:"version"`
 	Policy  string `json:"policy"`
 	Seed    uint64 `json:"seed"`
+	Stock   bool   `json:"stock,omitempty"`
 }
 
 func (l *frameLog) add(cfg Config, id uint32, frame []byte) error {
@@ -178,7 +257,7 @@ func (l *frameLog) add(cfg Config, id uint32, frame []byte) error {
 	defer l.mu.Unlock()
 	if !l.begun {
 		l.begun = true
-		head, err := json.Marshal(logHeader{Version, cfg.Policy, cfg.Seed})
+		head, err := json.Marshal(logHeader{Version, cfg.Policy, cfg.Seed, cfg.Stock})
 		if err != nil {
 			return err
 		}
@@ -222,7 +301,7 @@ func Replay(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("record of connection %d: %w", id, err)
 		}
 		if sessions[id] == nil {
-			if sessions[id], err = NewSession(head.Policy, head.Seed); err != nil {
+			if sessions[id], err = NewSession(head.Policy, head.Seed, head.Stock); err != nil {
 				return err
 			}
 		}

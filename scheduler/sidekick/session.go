@@ -16,6 +16,7 @@ import (
 type Session struct {
 	policy string
 	seed   uint64
+	window time.Duration // 0: Dask's own depth
 	core   *scheduler.Core
 	out    replies
 	deps   []scheduler.TaskID
@@ -24,12 +25,17 @@ type Session struct {
 }
 
 // NewSession returns a session that decides by the named policy until a frame
-// changes it.
-func NewSession(policy string, seed uint64) (*Session, error) {
+// changes it. Workers hold as many tasks as their duration suggests or, with
+// stock, as many as Dask gives them by itself.
+func NewSession(policy string, seed uint64, stock bool) (*Session, error) {
 	if _, err := policies.New(policy, seed); err != nil {
 		return nil, err
 	}
-	return &Session{policy: policy, seed: seed}, nil
+	s := &Session{policy: policy, seed: seed, window: scheduler.DefaultWindow}
+	if stock {
+		s.window = 0
+	}
+	return s, nil
 }
 
 // Frame applies the records of one frame and returns the replies, valid until
@@ -118,7 +124,7 @@ func (s *Session) hello(r *reader) error {
 		return err
 	}
 	s.core = scheduler.New(scheduler.Config{
-		Policy: policy, Saturation: r.f64(), Window: scheduler.DefaultWindow,
+		Policy: policy, Saturation: r.f64(), Window: s.window,
 	})
 	return nil
 }
@@ -171,11 +177,15 @@ func (s *Session) choose(r *reader) {
 	if r.err != nil {
 		return
 	}
+	if window == ownWindow {
+		window = s.window.Seconds()
+	}
 	policy, err := policies.New(name, seed)
 	if err != nil || window < 0 || math.IsNaN(window) || window > 3600 {
 		s.out.add(replyEnd, 1, 0, request)
 		return
 	}
+	s.out.add(replyAnew, 0, 0, 0)
 	s.core.Configure(scheduler.Config{Policy: policy, Window: time.Duration(window * float64(time.Second))})
 	s.out.instructions(s.core.React())
 	s.out.add(replyEnd, 0, 0, request)

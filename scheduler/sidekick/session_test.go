@@ -41,6 +41,7 @@ var (
 	hello  = words(tagHello, uint32(Version), 1.1)
 	worker = words(tagWorker, uint16(1), uint16(1), uint64(0))
 	ready  = words(replySlots, 0, uint16(1), uint32(2))
+	anew   = words(replyAnew, 0, uint16(0), uint32(0))
 )
 
 func graph(id, flags uint32, deps ...uint32) []byte {
@@ -86,7 +87,16 @@ func TestFrames(t *testing.T) {
 		{
 			name:   "a policy",
 			frames: [][]byte{join(hello, worker), words(tagPolicy, uint32(4), uint64(1), float32(0), 6, "random")},
-			want:   words(replyEnd, 0, uint16(0), uint32(4)),
+			want:   join(anew, words(replyEnd, 0, uint16(0), uint32(4))),
+		},
+		{
+			name: "a policy that comes in the middle of a graph",
+			frames: [][]byte{
+				join(hello, worker, graph(1, 0), graph(2, 1), words(tagQueued, uint32(2))),
+				words(tagPolicy, uint32(4), uint64(1), float32(0), 6, "random"),
+			},
+			want: join(anew, words(replyHint, 0, uint16(1), uint32(1)), words(replyNext, 0, uint16(1), uint32(2)),
+				words(replyEnd, 0, uint16(0), uint32(4))),
 		},
 		{
 			name:   "a policy that is none",
@@ -108,7 +118,7 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := NewSession("earliest-start", 1)
+			s, err := NewSession("earliest-start", 1, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,10 +141,61 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestSlots finishes a task of a millisecond while more of them wait: by its
+// duration a worker of one thread holds ten, by Dask's depth two.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	chosen := func(window float32) []byte {
+		return words(tagPolicy, uint32(4), uint64(1), window, 14, "earliest-start")
+	}
+	for _, x := range []struct {
+		name   string
+		stock  bool
+		policy []byte
+		want   uint32
+	}{
+		{"adaptive", false, nil, 10},
+		{"stock", true, nil, 2},
+		{"adaptive, a client leaves it at that", false, chosen(ownWindow), 10},
+		{"stock, a client leaves it at that", true, chosen(ownWindow), 2},
+		{"adaptive, a client wants stock", false, chosen(0), 2},
+		{"stock, a client wants adaptive", true, chosen(0.010), 10},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := NewSession("earliest-start", 1, x.stock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tasks := join(hello, worker, x.policy)
+			for id := uint32(1); id <= 100; id++ {
+				tasks = join(tasks, graph(id, 1), words(tagQueued, id))
+			}
+			var have uint32
+			for _, frame := range [][]byte{
+				tasks, words(tagPlaced, uint32(1), uint16(1)), words(tagFinished, uint32(1), uint16(1), uint64(8), uint32(1000)),
+			} {
+				replies, err := s.Frame(frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for ; len(replies) > 0; replies = replies[8:] {
+					if replies[0] == replySlots {
+						have = binary.LittleEndian.Uint32(replies[4:])
+					}
+				}
+			}
+			if have != x.want {
+				t.Errorf("want %d slots, have %d", x.want, have)
+			}
+		})
+	}
+}
+
 // TestUnknownPolicy is refused before anything listens.
 func TestUnknownPolicy(t *testing.T) {
 	t.Parallel()
-	if _, err := NewSession("best", 0); err == nil {
+	if _, err := NewSession("best", 0, false); err == nil {
 		t.Error("want an error")
 	}
 	if err := Serve(t.Context(), Config{Socket: "/nowhere/s", Policy: "best"}); err == nil || !strings.Contains(err.Error(), "best") {
@@ -162,7 +223,7 @@ func FuzzFrame(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		s, err := NewSession("earliest-start", 1)
+		s, err := NewSession("earliest-start", 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}

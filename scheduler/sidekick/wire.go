@@ -12,8 +12,11 @@ import (
 // The protocol. All integers are little-endian.
 //
 // Python to Go: frames of u32 length and packed records, each a u8 tag and
-// the fields below. A frame is the unit of reaction: the core applies all its
-// records, then reacts once. (So a log of frames replays exactly.)
+// the fields below. Fire-and-forget records cost no reaction of their own: the
+// core applies all records of a frame and reacts at its end. The requests (ask,
+// sync, starving, policy) are answered where they stand, from the records
+// before them; a frame holds at most one or two of those. Nothing but frames
+// makes the core react, so that a log of frames replays exactly.
 //
 //	hello      u32 version, f64 saturation           first record of a connection
 //	worker     u16 worker, u16 threads, u64 memory limit
@@ -36,16 +39,24 @@ import (
 //	ask        u32 request, u32 task, u16 n, n x u16 candidate workers (0: all)
 //	sync       u32 request                            answered when all before is done
 //	starving   u32 request                            a slot is free, nothing reserved
-//	policy     u32 request, u64 seed, f32 window (s), u8 length, name
+//	policy     u32 request, u64 seed, f32 window (s; -1: the service's own),
+//	           u8 length, name
 //
 // Go to Python: records of 8 bytes, u8 kind, u8 status, u16 worker, u32 id.
 //
 //	hint       worker, task          next       worker, task
 //	slots      worker, number        answer     worker (0: hold), task
 //	end        request, status 0 or 1 (refused: unknown policy)
+//	anew                               what was said of hints and next is void:
+//	                                   a new policy decides
+//
+// All replies to what precedes a request precede its end.
 
 // Version of the protocol; both halves must agree.
-const Version = 1
+const Version = 2
+
+// ownWindow stands for the window that the service was started with.
+const ownWindow = -1
 
 const (
 	tagHello = iota + 1
@@ -76,6 +87,7 @@ const (
 	replySlots
 	replyAnswer
 	replyEnd
+	replyAnew
 )
 
 // Limits on what a frame may name, so that a damaged one cannot make the

@@ -6,6 +6,9 @@ object a line; see :mod:`esched_client.protocol`. A workload is a module:
 ``submit(client, params, seed)``
     Submits the work and returns its futures (one, or any nesting that
     ``client.gather`` understands). It must not wait for results.
+``execute(client, params, seed)``
+    Instead of ``submit``, where what is submitted depends on what is finished:
+    submits, gathers, and returns the values and the seconds that submitting took.
 ``finish(values, params)``
     Turns the gathered values into a :class:`Result`. Not measured.
 ``prepare(client, params, seed)``

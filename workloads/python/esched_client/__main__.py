@@ -10,7 +10,10 @@ from esched_client import protocol
 def main():
     """Serve requests until standard input ends or a request says quit."""
     parser = argparse.ArgumentParser(prog="esched_client", description=__doc__)
-    parser.add_argument("--scheduler", required=True, help="address of the Dask scheduler")
+    scheduler = parser.add_mutually_exclusive_group(required=True)
+    scheduler.add_argument("--scheduler", help="address of the Dask scheduler")
+    scheduler.add_argument("--scheduler-file", help="file that has it, as soon as the scheduler runs")
+    parser.add_argument("--wait", type=float, default=30.0, help="seconds to wait for that file")
     parser.add_argument("--connect-timeout", type=float, default=30.0, help="seconds")
     arguments = parser.parse_args()
     # Before anything is imported that could print.
@@ -20,10 +23,10 @@ def main():
     import distributed
     import numpy
 
-    from esched_client import trial
+    from esched_client import address, trial
 
     client = distributed.Client(
-        arguments.scheduler, timeout=arguments.connect_timeout, set_as_default=True
+        arguments.scheduler or address.wait_for(arguments.scheduler_file, arguments.wait), timeout=arguments.connect_timeout, set_as_default=True
     )
     try:
         versions = {

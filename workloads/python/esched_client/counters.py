@@ -1,4 +1,6 @@
-"""Counters that Dask keeps anyway, read before and after a trial."""
+"""Counters that are kept anyway, read before and after a trial."""
+
+from esched_client import memory
 
 
 class Executing:
@@ -6,7 +8,7 @@ class Executing:
 
     def __init__(self, client):
         self.client = client
-        self.before = read(client)
+        self.before = read(client, anew=True)
 
     def since(self):
         """Return what happened since, as fields of a response."""
@@ -25,21 +27,28 @@ class Instant:
 
     def since(self):
         """Return what happened since, as fields of a response."""
-        return {"tasks": finished(self.client) - self.before, "bytes_moved": 0, "per_worker": []}
+        now = finished(self.client)
+        tasks = {name: count - self.before.get(name, 0) for name, count in now.items()}
+        worked = sorted(name for name, count in tasks.items() if count > 0)
+        return {"tasks": sum(tasks.values()), "bytes_moved": 0, "per_worker": [], "worked": worked}
 
 
 def finished(client):
-    """Return the number of tasks that instant workers have finished."""
+    """Return the number of tasks that each instant worker has finished, by its name."""
     answers = client.sync(client.scheduler.broadcast, msg={"op": "esched_finished"})
-    return sum(answers.values())
+    return dict(answers.values())
 
 
-def read_worker(dask_worker=None):
+def read_worker(anew, dask_worker=None):
     """Return a worker's counters since it started; runs on the worker.
 
     ``bytes`` is what the worker sent to peers, and, where results are
-    gathered from it, to the client.
+    gathered from it, to the client. ``peak`` is the most memory that the worker
+    had since the last reading that began ``anew``.
     """
+    peak = memory.peak()
+    if anew:
+        memory.reset()
     busy = 0.0
     for key, value in list(dask_worker.digests_total.items()):
         # ("execute", prefix, activity, unit), in some versions with a span
@@ -58,6 +67,8 @@ def read_worker(dask_worker=None):
         "tasks": dask_worker.state.executed_count,
         "busy_s": busy,
         "bytes": dask_worker.transfer_outgoing_bytes_total,
+        "peak": peak,
+        "limit": dask_worker.memory_manager.memory_limit or 0,
     }
 
 
@@ -66,9 +77,9 @@ def count_tasks(dask_scheduler=None):
     return len(dask_scheduler.tasks)
 
 
-def read(client):
+def read(client, anew=False):
     """Return the counters of all workers by address."""
-    return client.run(read_worker)
+    return client.run(read_worker, anew)
 
 
 def difference(before, after):
@@ -87,6 +98,8 @@ def difference(before, after):
                 "host": now["host"],
                 "tasks": now["tasks"] - then["tasks"],
                 "busy_s": max(0.0, now["busy_s"] - then["busy_s"]),
+                "peak_bytes": now["peak"],
+                "limit_bytes": now["limit"],
             }
         )
     shares.sort(key=lambda share: share["worker"])

@@ -14,6 +14,8 @@ def summarise(latency_ns, asked_ns=b""):
     quantile q of n values is the smallest with at least q*n values not above
     it (nearest rank). Buckets are (previous bound, le_us] with bounds
     10**(k/8); empty ones are left out, values of 0 are in that of 0.1.
+    ``ask_s`` is the sum of the questions' latencies and ``hit_s`` that of the
+    decisions that needed none, in seconds.
     """
     micros, asked = microseconds(latency_ns), microseconds(asked_ns)
     if len(micros) == 0:
@@ -25,11 +27,14 @@ def summarise(latency_ns, asked_ns=b""):
         for bound, count in zip(bounds, counts)
         if count
     ]
+    hits = without(micros, asked)
     return {
         "decision_us": quantiles(micros),
         "decision_hist": histogram,
         "ask_us": quantiles(asked),
-        "hit_us": quantiles(without(micros, asked)),
+        "hit_us": quantiles(hits),
+        "ask_s": float(asked.sum()) / 1e6,
+        "hit_s": float(hits.sum()) / 1e6,
     }
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import os
 import pickle
 import time
@@ -20,7 +19,10 @@ import time
 from distributed.comm.core import CommClosedError
 from distributed.core import Server, Status, connect
 from distributed.protocol import to_serialize
+from distributed.security import Security
 from distributed.versions import get_versions
+
+from esched_client import address
 
 INT = pickle.dumps(int)
 SECONDS = 1e-5  # that a task claims to have taken: Dask's stealing divides by it
@@ -47,7 +49,12 @@ class InstantWorker(Server):
     """One worker that finishes every task when it receives it."""
 
     def __init__(self, scheduler: str, name: str, host: str, nthreads: int, memory_limit: int) -> None:
-        super().__init__({"get_data": self.get_data, "terminate": self.terminate, "esched_finished": self.count})
+        self.security = Security()  # what Dask's settings say of certificates
+        self.connecting = self.security.get_connection_args("worker")
+        super().__init__(
+            {"get_data": self.get_data, "terminate": self.terminate, "esched_finished": self.count},
+            connection_args=self.connecting,
+        )
         self.interface = host
         self.scheduler_address = scheduler
         self.name = name
@@ -62,8 +69,8 @@ class InstantWorker(Server):
         return Status.dont_reply
 
     async def count(self, **kwargs):
-        """Return how many tasks this worker has finished."""
-        return self.finished
+        """Return the name of this worker and how many tasks it has finished."""
+        return self.name, self.finished
 
     async def terminate(self, comm=None, **kwargs):
         """Stop when the scheduler closes."""
@@ -73,8 +80,9 @@ class InstantWorker(Server):
     async def run(self) -> None:
         """Register and answer until the scheduler goes away."""
         self.stopped = asyncio.Event()
-        await self.listen(f"tcp://{self.interface}:0")
-        comm = await connect(self.scheduler_address, deserialize=False)
+        protocol = self.scheduler_address.partition("://")[0]
+        await self.listen(f"{protocol}://{self.interface}:0", **self.security.get_listen_args("worker"))
+        comm = await connect(self.scheduler_address, deserialize=False, **self.connecting)
         await comm.write(self.registration(), serializers=["msgpack"])
         reply = await comm.read(deserializers=["msgpack"])
         if reply["status"] != "OK":
@@ -172,15 +180,7 @@ def main() -> None:
     parser.add_argument("--name", default="instant-w")
     parser.add_argument("--wait", type=float, default=30.0, help="seconds to wait for the scheduler file")
     args = parser.parse_args()
-    end = time.monotonic() + args.wait
-    while True:
-        with contextlib.suppress(OSError, ValueError), open(args.scheduler_file) as f:
-            scheduler = json.load(f)["address"]
-            break
-        if time.monotonic() > end:
-            raise SystemExit(f"no scheduler file at {args.scheduler_file} after {args.wait:g} s")
-        time.sleep(0.05)
-    asyncio.run(serve(scheduler, args))
+    asyncio.run(serve(address.wait_for(args.scheduler_file, args.wait), args))
 
 
 if __name__ == "__main__":

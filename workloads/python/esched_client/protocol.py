@@ -67,6 +67,8 @@ def serve(channel, operations):
 
 def failure(error):
     """Describe an exception as the fields of a response."""
+    if hasattr(error, "log"):  # of a program in a process of its own: ours tells nobody anything
+        return {"status": "failed", "error": str(error)[:2000], "traceback": error.log, "late": error.late}
     reason = traceback.format_exception_only(error)[-1].strip()
     return {
         "status": "failed",

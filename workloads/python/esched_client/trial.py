@@ -4,10 +4,10 @@ import gc
 import importlib
 import time
 
-from esched_client import Result, counters, decisions
+from esched_client import Result, counters, decisions, memory, program, timeline
 
 #: Seconds until the scheduler must have forgotten the tasks of a trial.
-FORGET = 15.0
+FORGET = 60.0
 
 
 def operations(client):
@@ -26,32 +26,57 @@ def wait(client, request):
 
 def run(client, request):
     """Execute a trial and return what was measured."""
-    name = request.get("module") or "esched_workloads." + request["workload"].replace("-", "_")
-    workload = importlib.import_module(name)
-    params, seed = request["params"], request.get("seed", 0)
-    if hasattr(workload, "prepare"):
-        workload.prepare(client, params, seed)
+    execute, finish = of_module(client, request) if "program" not in request else of_program(client, request)
     settle(client)
     sidekick = request.get("kind") == "sidekick"
     count = counters.Instant(client) if request.get("instant") else counters.Executing(client)
     if sidekick:
         begin(client, request)
+    if mark := request.get("mark"):  # from here on esched may ask the scheduler how far it is
+        client.sync(client.scheduler.esched_progress, mark=mark)
+    memory.reset()
     try:
-        response, values = measure(client, workload, params, seed)
+        with timeline.Traced(client, request) as traced:
+            response, values = execute()
+        response["driver_peak_bytes"] = memory.peak()
     finally:
         gc.collect()
         ended = end(client) if sidekick else {}
-    response |= count.since()
+    response |= count.since() | traced.response
     settle(client)
-    outcome = unexecuted(values) if request.get("instant") else workload.finish(values, params)
+    outcome = unexecuted(values) if request.get("instant") else finish(values)
     response |= {"result": outcome.result, "digest": outcome.digest}
     return response | ({"sidekick": ended} if sidekick else {})
+
+
+def of_module(client, request):
+    """Prepare a workload; return what executes it and what makes a Result of its values."""
+    name = request.get("module") or "esched_workloads." + request["workload"].replace("-", "_")
+    workload = importlib.import_module(name)
+    params, seed = dict(request["params"]), request.get("seed", 0)
+    for extra in ("data", "graph"):
+        if request.get(extra):
+            params[extra] = request[extra]
+    if hasattr(workload, "prepare"):
+        workload.prepare(client, params, seed)
+    return (
+        lambda: measure(client, workload, params, seed),
+        lambda values: workload.finish(values, params),
+    )
+
+
+def of_program(client, request):
+    """Return the same two functions for a user's own program; its value is a Result."""
+    return lambda: program.measure(client, request), lambda outcome: outcome
 
 
 def measure(client, workload, params, seed):
     """Take the time from the submit call to the last result."""
     gc.collect()
     start = time.perf_counter()
+    if hasattr(workload, "execute"):
+        values, submitting = workload.execute(client, params, seed)
+        return {"makespan_s": time.perf_counter() - start, "submit_s": submitting}, values
     futures = workload.submit(client, params, seed)
     submitted = time.perf_counter()
     values = client.gather(futures)

@@ -8,6 +8,7 @@ that nothing outlives the test, however that ends.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import os
 import signal
@@ -52,25 +53,39 @@ class Nursery:
 
 
 def _nurse(ask: int, answer: int, scheduler_file: str, directory: str) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    pids = []
+    faulthandler.enable()
+    living: dict[int, str] = {}
+
+    def reap(*_) -> None:
+        """Forget who ended, as the number may be another process's next."""
+        while living:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            name, code = living.pop(pid), os.waitstatus_to_exitcode(status)
+            if code:
+                print(f"worker {name} (process {pid}) ended with {code}", file=sys.stderr, flush=True)
+
+    signal.signal(signal.SIGCHLD, reap)
     for line in os.fdopen(ask):
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        options = json.loads(line)
         pid = os.fork()
         if pid == 0:
             os.close(answer)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             try:
-                asyncio.run(_work(scheduler_file, directory, json.loads(line)))
+                asyncio.run(_work(scheduler_file, directory, options))
             except BaseException as e:
                 print(f"worker {line.strip()}: {e!r}", file=sys.stderr, flush=True)
             os._exit(0)
-        pids.append(pid)
+        living[pid] = options["name"]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.write(answer, f"{pid}\n".encode())
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for pid in living:  # those that ended meanwhile are not reaped and keep their numbers
+        os.kill(pid, signal.SIGKILL)
 
 
 async def _work(scheduler_file: str, directory: str, options: dict) -> None:
