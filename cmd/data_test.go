@@ -57,18 +57,7 @@ func numbers(quick bool) workloads.Provider {
 // withNumbers are programs with one workload, which adds up a data set.
 func withNumbers(t *testing.T, quick bool) programs {
 	t.Helper()
-	files := fstest.MapFS{}
-	err := fs.WalkDir(workloads.Files(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(workloads.Files(), path)
-		files[path] = &fstest.MapFile{Data: text, Mode: 0o644}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := ownFiles(t)
 	add := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
 	add("make_numbers.py", `import sys
 if sys.argv[2] == "13":

@@ -13,8 +13,8 @@ import (
 	"github.com/esched/esched/workloads"
 )
 
-// misbehaving are programs with a workload that goes wrong as it is told.
-func misbehaving(t *testing.T) programs {
+// ownFiles is a copy of the Python files in the binary, to which a test adds.
+func ownFiles(t *testing.T) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	err := fs.WalkDir(workloads.Files(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -28,6 +28,13 @@ func misbehaving(t *testing.T) programs {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return files
+}
+
+// misbehaving are programs with a workload that goes wrong as it is told.
+func misbehaving(t *testing.T) programs {
+	t.Helper()
+	files := ownFiles(t)
 	text, err := os.ReadFile("../workloads/testdata/python/misbehave.py")
 	if err != nil {
 		t.Fatal(err)
